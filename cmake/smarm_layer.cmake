@@ -1,0 +1,43 @@
+# smarm_layer(NAME [DEPS layer...]) makes the target smarm_NAME of the folder it is called in:
+# every source there, but for the files whose suffix gives them another role
+# (x_test.cpp, x_model.cpp, x_bench.cpp, x_fuzz.cpp). The tests become NAME_test, run by CTest;
+# each x_bench.cpp becomes a program x_bench.
+include(GoogleTest)
+
+function(smarm_layer name)
+  cmake_parse_arguments(arg "" "" "DEPS;LIBRARIES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cpp *.S)
+  set(tests ${sources})
+  set(benches ${sources})
+  list(FILTER sources EXCLUDE REGEX "_(test|model|bench|fuzz)\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER benches INCLUDE REGEX "_bench\\.cpp$")
+
+  add_library(smarm_${name} STATIC ${sources})
+  target_link_libraries(smarm_${name} PUBLIC smarm_options ${arg_LIBRARIES})
+  foreach(dep IN LISTS arg_DEPS)
+    target_link_libraries(smarm_${name} PUBLIC smarm_${dep})
+  endforeach()
+
+  if(SMARM_BUILD_TESTS AND tests)
+    smarm_test(${name}_test SOURCES ${tests} LIBRARIES smarm_${name})
+  endif()
+  if(SMARM_BUILD_BENCH)
+    foreach(bench IN LISTS benches)
+      get_filename_component(bench_name ${bench} NAME_WE)
+      add_executable(${bench_name} ${bench})
+      target_link_libraries(${bench_name} PRIVATE smarm_${name})
+    endforeach()
+  endif()
+endfunction()
+
+# smarm_test(NAME SOURCES file... [LIBRARIES target...]) makes a GoogleTest program and registers
+# each of its tests with CTest, a process a test.
+function(smarm_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} smarm_test_support GTest::gtest)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 180)
+endfunction()

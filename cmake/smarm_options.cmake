@@ -1,0 +1,33 @@
+# Compiler flags that every target of the project shares, as one interface target.
+
+find_package(Threads REQUIRED)
+
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+# Asserts stay on in release (SMARM_ASSERT does not look at NDEBUG); -g so that a backtrace has names.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g -DSMARM_DEBUG=1")
+
+add_library(smarm_options INTERFACE)
+target_compile_features(smarm_options INTERFACE cxx_std_23)
+set_target_properties(smarm_options PROPERTIES INTERFACE_POSITION_INDEPENDENT_CODE ON)
+target_include_directories(smarm_options INTERFACE
+  ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(smarm_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic $<$<BOOL:${SMARM_WERROR}>:-Werror>>
+  # Frame pointers: perf and our own backtraces walk them. Clash protection: a frame larger than
+  # the guard page must touch it on the way and not step over it.
+  -fno-omit-frame-pointer $<$<COMPILE_LANGUAGE:CXX>:-fstack-clash-protection>)
+target_link_libraries(smarm_options INTERFACE Threads::Threads)
+
+if(SMARM_SANITIZE STREQUAL "address")
+  target_compile_options(smarm_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all)
+  target_link_options(smarm_options INTERFACE -fsanitize=address,undefined)
+elseif(SMARM_SANITIZE STREQUAL "thread")
+  target_compile_options(smarm_options INTERFACE -fsanitize=thread $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+  target_link_options(smarm_options INTERFACE -fsanitize=thread)
+elseif(NOT SMARM_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "SMARM_SANITIZE is '${SMARM_SANITIZE}'; it takes address, thread or nothing")
+endif()
