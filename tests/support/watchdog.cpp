@@ -1,7 +1,7 @@
 // The watchdog thread; see watchdog.hpp.
 //
-// It uses the standard mutex and condition variable and nothing of smarm's: what it watches must not
-// be able to take it along.
+// It uses the standard mutex and condition variable and nothing of smarm's: what it watches must
+// not be able to take it along.
 #include "tests/support/watchdog.hpp"
 
 #include <dirent.h>

@@ -4,11 +4,11 @@
 // name, each thread's state and the kernel function it sleeps in, and the command that looks at the
 // stacks. It then aborts, so that a core or an attached debugger sees the threads as they stood.
 //
-// Invariant: a test is watched from its OnTestStart to its OnTestEnd, and its time limit starts anew
-// each time.
+// Invariant: a test is watched from its OnTestStart to its OnTestEnd, and its time limit starts
+// anew each time.
 //
-// Threads: the watchdog owns one OS thread with every signal blocked, so that no test's signal lands
-// there. extend_watchdog may be called from any thread.
+// Threads: the watchdog owns one OS thread with every signal blocked, so that no test's signal
+// lands there. extend_watchdog may be called from any thread.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,8 @@
 namespace smarm::test {
 
 // install_watchdog() starts the watchdog thread and hooks it into GoogleTest; main() calls it once,
-// before RUN_ALL_TESTS. The limit per test is SMARM_TEST_TIMEOUT_S seconds, 120 where that is unset.
+// before RUN_ALL_TESTS. The limit per test is SMARM_TEST_TIMEOUT_S seconds, 120 where that is
+// unset.
 void install_watchdog();
 
 // extend_watchdog(limit) gives the test that now runs `limit` from now on. For tests that are long
