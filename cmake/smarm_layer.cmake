@@ -1,7 +1,7 @@
 # smarm_layer(NAME [DEPS layer...]) makes the target smarm_NAME of the folder it is called in:
 # every source there, but for the files whose suffix gives them another role
 # (x_test.cpp, x_model.cpp, x_bench.cpp, x_fuzz.cpp). The tests become NAME_test, run by CTest;
-# each x_bench.cpp becomes a program x_bench.
+# each x_bench.cpp, and with SMARM_BUILD_FUZZ each x_fuzz.cpp, becomes a program of its own.
 include(GoogleTest)
 
 function(smarm_layer name)
@@ -9,9 +9,11 @@ function(smarm_layer name)
   file(GLOB sources CONFIGURE_DEPENDS *.cpp *.S)
   set(tests ${sources})
   set(benches ${sources})
+  set(fuzzers ${sources})
   list(FILTER sources EXCLUDE REGEX "_(test|model|bench|fuzz)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER benches INCLUDE REGEX "_bench\\.cpp$")
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
 
   add_library(smarm_${name} STATIC ${sources})
   target_link_libraries(smarm_${name} PUBLIC smarm_options ${arg_LIBRARIES})
@@ -27,6 +29,15 @@ function(smarm_layer name)
       get_filename_component(bench_name ${bench} NAME_WE)
       add_executable(${bench_name} ${bench})
       target_link_libraries(${bench_name} PRIVATE smarm_${name})
+    endforeach()
+  endif()
+  if(SMARM_BUILD_FUZZ)
+    foreach(fuzzer IN LISTS fuzzers)
+      get_filename_component(fuzzer_name ${fuzzer} NAME_WE)
+      add_executable(${fuzzer_name} ${fuzzer})
+      target_link_libraries(${fuzzer_name} PRIVATE smarm_${name})
+      target_compile_options(${fuzzer_name} PRIVATE -fsanitize=fuzzer)
+      target_link_options(${fuzzer_name} PRIVATE -fsanitize=fuzzer)
     endforeach()
   endif()
 endfunction()
