@@ -1,0 +1,24 @@
+// smarm.hpp is all of the core in one include; each header also stands alone.
+#pragma once
+
+// Actors and the runtime that runs them.
+#include <smarm/config.hpp>
+#include <smarm/deadline.hpp>
+#include <smarm/errors.hpp>
+#include <smarm/exit_reason.hpp>
+#include <smarm/pid.hpp>
+#include <smarm/runtime.hpp>
+#include <smarm/spawn.hpp>
+#include <smarm/this_actor.hpp>
+
+// What they say to each other and wait for.
+#include <smarm/channel.hpp>
+#include <smarm/channel_error.hpp>
+#include <smarm/condition_variable.hpp>
+#include <smarm/guarded.hpp>
+#include <smarm/monitor.hpp>
+#include <smarm/mutex.hpp>
+#include <smarm/oneshot.hpp>
+#include <smarm/semaphore.hpp>
+
+// What they do with the world outside.
