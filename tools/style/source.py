@@ -68,9 +68,10 @@ class Tree:
         if listed.returncode == 0:
             names = [n for n in listed.stdout.decode().split("\0") if n]
         else:  # an unpacked archive
-            names = [os.path.relpath(os.path.join(folder, name), root)
-                     for folder, folders, found in os.walk(root) for name in found
-                     if "/build" not in folder and "/.git" not in folder]
+            names = []
+            for folder, folders, found in os.walk(root):
+                folders[:] = [f for f in folders if f not in ("build", ".git", ".cache")]
+                names += [os.path.relpath(os.path.join(folder, name), root) for name in found]
         files = {}
         for name in names:
             path = root / name
