@@ -380,6 +380,7 @@ std::int64_t stack_pool::decay(std::int64_t now_ns) noexcept {
     const bool new_epoch = now_ns >= due_ns;
     if (new_epoch) {
       due_ns = add_saturating(now_ns, epoch_ns);
+      // Relaxed: see release_batch().
       epoch_end_ns_.store(due_ns, relaxed);
     }
     for (std::size_t index = 0; index < class_count; ++index) {
