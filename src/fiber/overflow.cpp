@@ -21,6 +21,7 @@ namespace {
 
 constexpr int frames_first_max = 24;  // shown from where it overflowed
 constexpr int frames_last_max = 8;    // shown from where the stack begins
+constexpr int frames_worth_showing = 3;
 constexpr std::size_t signal_stack_size_min = std::size_t{64} << 10;
 
 // Written by install, read by the handler on any thread.
@@ -106,6 +107,11 @@ void print_backtrace(const machine_state& state, stack_span stack) noexcept {
     }
     frame = record[0];
   }
+  if (count < frames_worth_showing) {
+    // It overflowed in code that uses the frame pointer for something else: the unwind tables then,
+    // which lead from here over the signal's frame to the stack.
+    count = backtrace(first, frames_first_max);
+  }
   backtrace_symbols_fd(first, std::min(count, frames_first_max), STDERR_FILENO);
   if (count > frames_first_max) {
     const int shown_last = std::min(count - frames_first_max, frames_last_max);
@@ -179,6 +185,9 @@ void install_overflow_handler(describe_stack_owner describe) noexcept {
     return;
   }
   is_installed = true;
+  // The first call loads the unwinder, which is not for a signal handler to do.
+  void* frame = nullptr;
+  static_cast<void>(backtrace(&frame, 1));
   struct sigaction action = {};
   action.sa_sigaction = on_fault;
   // ONSTACK: the stack that overflowed has no room for a handler. NODEFER: a fault inside a chained

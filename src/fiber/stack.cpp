@@ -69,23 +69,37 @@ class errno_keeper {
 
 std::error_code last_error() noexcept { return {errno, std::system_category()}; }
 
-// map_aligned maps `size` bytes at a multiple of `size`, or returns null with errno set.
+constexpr int map_flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+// map_aligned maps `size` bytes at a multiple of `size`, or returns null with errno set. It takes
+// the highest place that fits: the kernel fills address space from the top, so the next slab comes
+// to lie right below and the two become one mapping.
 std::byte* map_aligned(std::size_t size) noexcept {
-  constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  void* const raw = mmap(nullptr, 2 * size, PROT_READ | PROT_WRITE, flags, -1, 0);
-  if (raw == MAP_FAILED) {
+  const auto map = [](std::size_t bytes) {
+    void* const place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, map_flags, -1, 0);
+    return place == MAP_FAILED ? nullptr : static_cast<std::byte*>(place);
+  };
+  std::byte* place = map(size);
+  if (place == nullptr) {
     return nullptr;
   }
-  auto* const begin = static_cast<std::byte*>(raw);
-  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(begin);
-  const std::size_t head = (size - address % size) % size;
-  if (head != 0) {
-    munmap(begin, head);
+  if (reinterpret_cast<std::uintptr_t>(place) % size != 0) {
+    munmap(place, size);
+    std::byte* const begin = map(2 * size);
+    if (begin == nullptr) {
+      return nullptr;
+    }
+    std::byte* const end = begin + 2 * size;
+    const std::size_t tail = reinterpret_cast<std::uintptr_t>(end) % size;
+    place = end - tail - size;
+    if (tail != 0) {
+      munmap(end - tail, tail);
+    }
+    munmap(begin, static_cast<std::size_t>(place - begin));
   }
-  munmap(begin + head + size, size - head);
   // Huge pages would make 2 MiB of untouched stacks resident. Refused only where there are none.
-  static_cast<void>(madvise(begin + head, size, MADV_NOHUGEPAGE));
-  return begin + head;
+  static_cast<void>(madvise(place, size, MADV_NOHUGEPAGE));
+  return place;
 }
 
 }  // namespace

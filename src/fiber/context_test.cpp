@@ -1,0 +1,189 @@
+// Goal: the bare switch keeps what the calling convention says is the callee's, carries its
+// message, enters fresh stacks aligned and with default floating-point control, and can leave for
+// good. Method: two contexts on plain memory, without anything of fiber.hpp.
+#include "fiber/context.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cfenv>
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+#include "fiber/sanitizer.hpp"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+// These tests switch without telling a sanitizer, which is what fiber.hpp is for.
+#if !defined(SMARM_ADDRESS_SANITIZER) && !defined(SMARM_THREAD_SANITIZER)
+
+namespace smarm::detail {
+namespace {
+
+struct bare_stack {
+  alignas(64) std::byte memory[32768];
+  void* top() { return memory + sizeof memory; }
+};
+
+// Two sides of one conversation; tests run one at a time.
+void* main_sp;
+void* other_sp;
+
+switch_message to_main(std::uintptr_t what) {
+  return smarm_switch(&other_sp, main_sp, nullptr, what);
+}
+switch_message to_other(std::uintptr_t what) {
+  return smarm_switch(&main_sp, other_sp, nullptr, what);
+}
+
+TEST(context, carries_two_words_each_way) {
+  bare_stack stack;
+  int cookie = 0;
+  const auto entry = [](void* from, std::uintptr_t what) {
+    switch_message got = smarm_switch(&other_sp, main_sp, from, what + 1);
+    got = smarm_switch(&other_sp, main_sp, got.from, got.what * 2);
+    smarm_leave(main_sp, got.from, got.what * 3);
+  };
+  switch_message got = smarm_start(&main_sp, stack.top(), entry, &cookie, 41);
+  EXPECT_EQ(got.from, &cookie);
+  EXPECT_EQ(got.what, 42u);
+  got = smarm_switch(&main_sp, other_sp, &stack, 10);
+  EXPECT_EQ(got.from, &stack);
+  EXPECT_EQ(got.what, 20u);
+  got = smarm_switch(&main_sp, other_sp, &main_sp, 7);
+  EXPECT_EQ(got.from, &main_sp);
+  EXPECT_EQ(got.what, 21u);
+}
+
+TEST(context, enters_a_fresh_stack_aligned_whatever_its_top) {
+  for (std::size_t off = 0; off < 33; ++off) {
+    bare_stack stack;
+    const auto entry = [](void*, std::uintptr_t) {
+      alignas(16) volatile char small[16];
+      alignas(32) volatile char large[64];
+      small[0] = 1;
+      large[0] = 1;
+      const auto odd = reinterpret_cast<std::uintptr_t>(&small) % 16 +
+                       reinterpret_cast<std::uintptr_t>(&large) % 32 +
+                       reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) % 16;
+      smarm_leave(main_sp, nullptr, odd);
+    };
+    const switch_message got =
+        smarm_start(&main_sp, stack.memory + sizeof stack.memory - off, entry, nullptr, 0);
+    EXPECT_EQ(got.what, 0u) << "top off by " << off;
+  }
+}
+
+TEST(context, keeps_the_registers_that_belong_to_the_callee) {
+  bare_stack stack;
+  const auto entry = [](void*, std::uintptr_t) {
+    for (std::uintptr_t round = 1;; ++round) {
+#if defined(__x86_64__)
+      asm volatile("" ::: "rbx", "r12", "r13", "r14", "r15");
+#endif
+      static_cast<void>(to_main(round));
+    }
+  };
+  static_cast<void>(smarm_start(&main_sp, stack.top(), entry, nullptr, 0));
+  // More live values than there are registers to keep them in.
+  std::uintptr_t sum = 0;
+  std::uintptr_t values[12];
+  for (std::uintptr_t index = 0; index < 12; ++index) {
+    values[index] = index * 1000;
+  }
+  double fraction = 0.5;
+  for (int round = 0; round < 1000; ++round) {
+    const std::uintptr_t what = to_other(0).what;
+    for (std::uintptr_t& value : values) {
+      value += what;
+    }
+    fraction *= 1.0009765625;
+  }
+  double expected_fraction = 0.5;
+  for (int round = 0; round < 1000; ++round) {
+    expected_fraction *= 1.0009765625;
+  }
+  for (std::uintptr_t index = 0; index < 12; ++index) {
+    sum += values[index] - index * 1000;
+  }
+  EXPECT_EQ(sum, 12u * (1001u * 1002u / 2 - 1));
+  EXPECT_EQ(fraction, expected_fraction);
+}
+
+TEST(context, a_fresh_entry_may_take_the_very_stack_of_the_one_that_leaves) {
+  static bare_stack stack;
+  static int generation;
+  generation = 0;
+  struct chain {
+    static void entry(void* from, std::uintptr_t what) {
+      // Overwrite what an earlier generation left.
+      volatile char frame[512];
+      std::memset(const_cast<char*>(frame), generation, sizeof frame);
+      if (++generation < 100) {
+        smarm_leave_start(stack.top(), &entry, from, what + 1);
+      }
+      smarm_leave(main_sp, from, what);
+    }
+  };
+  int cookie = 0;
+  const switch_message got = smarm_start(&main_sp, stack.top(), &chain::entry, &cookie, 1);
+  EXPECT_EQ(got.from, &cookie);
+  EXPECT_EQ(got.what, 100u);
+  EXPECT_EQ(generation, 100);
+}
+
+TEST(context, the_rounding_mode_belongs_to_a_context_and_starts_at_the_default) {
+  bare_stack stack;
+  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+  const auto entry = [](void*, std::uintptr_t) {
+    const int at_start = std::fegetround();
+    std::fesetround(FE_TOWARDZERO);
+    static_cast<void>(to_main(static_cast<std::uintptr_t>(at_start)));
+    smarm_leave(main_sp, nullptr, static_cast<std::uintptr_t>(std::fegetround()));
+  };
+  switch_message got = smarm_start(&main_sp, stack.top(), entry, nullptr, 0);
+  EXPECT_EQ(got.what, static_cast<std::uintptr_t>(FE_TONEAREST));
+  EXPECT_EQ(std::fegetround(), FE_UPWARD);
+  std::fesetround(FE_DOWNWARD);
+  got = to_other(0);
+  EXPECT_EQ(got.what, static_cast<std::uintptr_t>(FE_TOWARDZERO));
+  EXPECT_EQ(std::fegetround(), FE_DOWNWARD);
+  std::fesetround(FE_TONEAREST);
+}
+
+#if defined(__x86_64__)
+unsigned short control_word() {
+  unsigned short word = 0;
+  asm volatile("fnstcw %0" : "=m"(word));
+  return word;
+}
+
+TEST(context, control_words_start_at_their_defaults_and_do_not_leak) {
+  bare_stack stack;
+  const unsigned int before = _mm_getcsr();
+  _mm_setcsr(before | 0x8040);  // flush to zero, denormals are zero
+  const auto entry = [](void*, std::uintptr_t) {
+    const std::uintptr_t at_start = _mm_getcsr() | std::uintptr_t{control_word()} << 32;
+    const unsigned short single_precision = 0x007F;
+    asm volatile("fldcw %0" ::"m"(single_precision));
+    static_cast<void>(to_main(at_start));
+    smarm_leave(main_sp, nullptr, control_word());
+  };
+  switch_message got = smarm_start(&main_sp, stack.top(), entry, nullptr, 0);
+  EXPECT_EQ(got.what & 0xFFFF'FFFF, 0x1F80u);
+  EXPECT_EQ(got.what >> 32, 0x037Fu);
+  EXPECT_EQ(_mm_getcsr() & 0x8040, 0x8040u);
+  EXPECT_EQ(control_word(), 0x037F);
+  got = to_other(0);
+  EXPECT_EQ(got.what, 0x007Fu);
+  EXPECT_EQ(control_word(), 0x037F);
+  _mm_setcsr(before);
+}
+#endif
+
+}  // namespace
+}  // namespace smarm::detail
+
+#endif
