@@ -26,6 +26,8 @@
 
 namespace smarm {
 
+class monitor_handle;
+
 // down is the news that a watched actor has ended.
 struct down {
   pid who;
@@ -34,7 +36,6 @@ struct down {
 
 namespace detail {
 class monitor_hook;
-void monitor_release(monitor_hook& hook) noexcept;
 }  // namespace detail
 
 // monitor_ref names one monitor that delivers into a channel. Dropping it leaves the monitor in
@@ -57,8 +58,8 @@ class monitor_ref {
 
  private:
   friend monitor_ref monitor(pid who, const sender<down>& into);
-  friend class monitor_handle;
-  monitor_ref(detail::monitor_hook* hook) noexcept : hook_(hook) {}
+  friend monitor_handle monitor(pid who);
+  explicit monitor_ref(detail::monitor_hook* hook) noexcept : hook_(hook) {}
 
   detail::monitor_hook* hook_ = nullptr;
 };

@@ -49,7 +49,7 @@ class mutex {
   friend class condition_variable;
   [[nodiscard]] detail::mutex_core& core() noexcept;
 
-  alignas(8) std::byte core_[48];  // holds the mutex_core, whose type is no user's business
+  alignas(8) std::byte core_[32];  // holds the mutex_core, whose type is no user's business
 };
 
 }  // namespace smarm

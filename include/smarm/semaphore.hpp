@@ -45,7 +45,7 @@ class semaphore {
   [[nodiscard]] std::size_t available() const noexcept;
 
  private:
-  alignas(8) std::byte core_[40];  // holds the permits, whose type is no user's business
+  alignas(8) std::byte core_[32];  // holds the permits, whose type is no user's business
 };
 
 }  // namespace smarm

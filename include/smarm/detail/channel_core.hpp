@@ -21,7 +21,7 @@ class channel_core;
 
 void channel_add_sender(channel_core& core) noexcept;
 void channel_drop_sender(channel_core& core) noexcept;
-void channel_close_receiver(channel_core& core) noexcept;
+void channel_close_receiver(channel_core& core);
 void channel_drop_receiver(channel_core& core) noexcept;
 
 // channel_reserve returns an empty cell; null: the channel is closed. A stop point, and may yield.

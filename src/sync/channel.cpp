@@ -1,0 +1,322 @@
+// The two sides of a channel; see channel_core.hpp for the protocol.
+#include <sched.h>
+
+#include <exception>
+#include <string>
+
+#include <smarm/errors.hpp>
+#include <smarm/this_actor.hpp>
+
+#include "base/assert.hpp"
+#include "sched/wait.hpp"
+#include "sync/channel_core.hpp"
+
+namespace smarm::detail {
+
+namespace {
+
+// So many sends an actor may be ahead of the receiver before it gives way: the cells then are still
+// in the first cache when they come back.
+constexpr std::uint64_t send_budget = 256;
+
+// LIMIT: a sender between its append and its link has a store left to do; if that takes longer it
+// has lost its processor, so ours is given away for it to get one.
+constexpr int link_pauses_max = 64;
+
+node* wait_for_link(node& after) noexcept {
+  for (int tries = 0;; ++tries) {
+    // acquire: pairs with append's link: publishes the value.
+    if (node* const next = after.next.load(acquire)) return next;
+    if (tries < link_pauses_max) {
+      pause();
+    } else {
+      sched_yield();
+    }
+  }
+}
+
+struct send_waiter : waiter {
+  channel_core* channel = nullptr;
+  void* cell = nullptr;
+  bool appended = false;
+};
+
+// append_for puts the cell of a parked sender into the queue, when the receiver has made room.
+void append_for(void*, waiter& who) noexcept {
+  auto& sender = static_cast<send_waiter&>(who);
+  sender.appended = sender.channel->append(sender.cell);
+}
+
+}  // namespace
+
+channel_core::channel_core(const value_type& type, std::size_t capacity)
+    : tail_(reinterpret_cast<std::uintptr_t>(&stub_)),
+      head_(&stub_),
+      type_(type),
+      room_(capacity == 0 ? nullptr
+                          : std::make_unique<permits>(static_cast<std::int64_t>(capacity))),
+      capacity_(capacity) {}
+
+channel_core::~channel_core() {
+  // The receiver has drained it, so head_ is the last node.
+  if (head_ != &stub_) cell_free(type_, cell_of(head_));
+}
+
+void channel_core::release_one() noexcept {
+  // acq_rel: every use by the other side happens before the deletion by the last one.
+  if (references_.fetch_sub(1, acq_rel) == 1) delete this;
+}
+
+void channel_core::add_sender() noexcept {
+  senders_.fetch_add(1, relaxed);  // relaxed: whoever copies a sender already holds one
+}
+
+void channel_core::drop_sender() noexcept {
+  // acq_rel: the last one to go has every other sender's appends behind it.
+  if (senders_.fetch_sub(1, acq_rel) != 1) return;
+  std::uintptr_t tail = tail_.load(relaxed);  // relaxed: the exchange below validates it
+  // release: pairs with oldest(): who sees the tag sees all that was sent. acquire: pairs with
+  // wait(): publishes waker_.
+  while (!tail_.compare_exchange_weak(tail, (tail & ~receiver_waits) | senders_gone, acq_rel,
+                                      relaxed)) {
+  }
+  if ((tail & receiver_waits) != 0) {
+    const waker wake = waker_;  // nobody registers again: the channel has ended
+    wake.wake();
+  }
+  release_one();
+}
+
+bool channel_core::is_closed() const noexcept {
+  // relaxed: a hint; append decides.
+  return (tail_.load(relaxed) & receiver_gone) != 0;
+}
+
+std::size_t channel_core::size() const noexcept {
+  // relaxed: two counts that move on; a hint.
+  const std::uint64_t received = received_.load(relaxed);
+  const std::uint64_t sent = sent_.load(relaxed);
+  return sent > received ? sent - received : 0;
+}
+
+// give_way lets the receiver run when an actor has got far ahead of it.
+void channel_core::give_way() const {
+  if (room_ == nullptr && size() >= send_budget && is_actor() && std::uncaught_exceptions() == 0) {
+    yield();
+  }
+}
+
+void* channel_core::reserve() {
+  stop_point();
+  if (is_closed()) return nullptr;
+  if (sent_.load(relaxed) % send_budget == send_budget - 1) give_way();  // relaxed: a hint
+  return cell_allocate(type_);
+}
+
+void* channel_core::try_reserve(channel_status& why) {
+  if (is_closed()) {
+    why = channel_status::closed;
+    return nullptr;
+  }
+  if (room_ != nullptr && room_->free_count() == 0) {
+    why = channel_status::unready;
+    return nullptr;
+  }
+  return cell_allocate(type_);
+}
+
+bool channel_core::append(void* cell) noexcept {
+  node* const last = node_of(cell);
+  last->next.store(nullptr, relaxed);         // relaxed: published by the exchange
+  std::uintptr_t tail = tail_.load(relaxed);  // relaxed: the exchange validates it
+  do {
+    if ((tail & receiver_gone) != 0) return false;
+    // release: publishes our null link to the sender that comes next, which else could have its
+    // link overwritten by it. acquire: pairs with that, and with wait(): publishes waker_.
+  } while (
+      !tail_.compare_exchange_weak(tail, reinterpret_cast<std::uintptr_t>(last), acq_rel, relaxed));
+  sent_.fetch_add(1, relaxed);  // relaxed: a count
+  waker wake;
+  if ((tail & receiver_waits) != 0) wake = waker_;  // before the link: invariant 3
+  // release: pairs with oldest() and wait_for_link: publishes the value, and that waker_ was read.
+  node_in(tail)->next.store(last, release);
+  wake.wake();
+  return true;
+}
+
+channel_status channel_core::try_send(void* cell) noexcept {
+  if (room_ != nullptr && !room_->try_take()) {
+    return is_closed() ? channel_status::closed : channel_status::unready;
+  }
+  return append(cell) ? channel_status::done : channel_status::closed;
+}
+
+channel_status channel_core::send(void* cell, deadline until) {
+  if (room_ == nullptr || room_->try_take()) {
+    return append(cell) ? channel_status::done : channel_status::closed;
+  }
+  send_waiter me;
+  me.channel = this;
+  me.cell = cell;
+  switch (room_->take(me, wait_reason::channel_send, until)) {
+    case permits::taken::free:
+      break;
+    case permits::taken::waited:
+      return me.appended ? channel_status::done : channel_status::closed;
+    case permits::taken::timed_out:
+      return channel_status::timed_out;
+    case permits::taken::closed:
+      return channel_status::closed;
+  }
+  return append(cell) ? channel_status::done : channel_status::closed;
+}
+
+void channel_core::require_single_receiver() const {
+  // relaxed: whoever is parked has been so for a while, else the misuse is a race that nobody sees.
+  if (receiver_parked_.load(relaxed)) {
+    throw misuse("channel: the receiver is used by two at once");
+  }
+}
+
+// oldest returns the node of the oldest value; null: there is none, and why.
+node* channel_core::oldest(channel_status& why) noexcept {
+  // acquire: pairs with append's link: publishes the value.
+  if (node* const next = head_->next.load(acquire)) return next;
+  // acquire: pairs with drop_sender's tag: all that was sent shows in tail_.
+  const std::uintptr_t tail = tail_.load(acquire);
+  if (node_in(tail) != head_) return wait_for_link(*head_);
+  why = (tail & (senders_gone | receiver_gone)) != 0 ? channel_status::closed
+                                                     : channel_status::unready;
+  return nullptr;
+}
+
+void* channel_core::try_front(channel_status& why) {
+  require_single_receiver();
+  node* const next = oldest(why);
+  return next == nullptr ? nullptr : cell_of(next);
+}
+
+void* channel_core::front(deadline until, channel_status& why) {
+  stop_point();
+  require_single_receiver();
+  for (;;) {
+    if (node* const next = oldest(why)) return cell_of(next);
+    if (why == channel_status::closed) return nullptr;
+    if (!wait(until)) {
+      why = channel_status::timed_out;
+      return nullptr;
+    }
+  }
+}
+
+// wait parks until something has changed; false: nothing did until the deadline.
+bool channel_core::wait(deadline until) {
+  const waker wake = begin_wait();
+  waker_ = wake;
+  std::uintptr_t empty = reinterpret_cast<std::uintptr_t>(head_);
+  // release: publishes waker_ to whoever clears the tag (append, drop_sender). relaxed on failure:
+  // something came, and oldest() looks.
+  if (!tail_.compare_exchange_strong(empty, empty | receiver_waits, release, relaxed)) return true;
+  receiver_parked_.store(true, relaxed);  // relaxed: see require_single_receiver
+  const auto outcome = park_or(wake, wait_reason::channel_receive, until, [this] {
+    (void)withdraw();  // what came instead stays queued
+    receiver_parked_.store(false, relaxed);
+  });
+  receiver_parked_.store(false, relaxed);
+  return outcome == wait_outcome::woken || !withdraw();
+}
+
+// withdraw takes the tag back; false: a sender was faster, and what it brings is on its way.
+bool channel_core::withdraw() noexcept {
+  std::uintptr_t waiting = reinterpret_cast<std::uintptr_t>(head_) | receiver_waits;
+  // relaxed: nothing is published by giving up.
+  return tail_.compare_exchange_strong(waiting, waiting & ~receiver_waits, relaxed, relaxed);
+}
+
+// advance makes `next`, whose value has gone, the head, and frees the old one.
+void channel_core::advance(node* next) noexcept {
+  node* const old = head_;
+  head_ = next;
+  if (old != &stub_) cell_free(type_, cell_of(old));
+  // relaxed: only the receiver writes it.
+  received_.store(received_.load(relaxed) + 1, relaxed);
+}
+
+void channel_core::pop() noexcept {
+  node* const next = head_->next.load(relaxed);  // relaxed: oldest() has acquired it
+  SMARM_ASSERT(next != nullptr, "a value that is popped was at the front", this);
+  advance(next);
+  if (room_ != nullptr) room_->give_back(&append_for);
+}
+
+// close refuses all that comes from now on, and sends the parked senders away.
+void channel_core::close() noexcept {
+  // relaxed on its own line: an append is before or after this on the one word tail_; acquire pairs
+  // with the appends before, for drain().
+  tail_.fetch_or(receiver_gone, acquire);
+  if (room_ != nullptr) room_->close();
+}
+
+void channel_core::close_receiver() {
+  require_single_receiver();
+  close();
+}
+
+// drain destroys what is queued. Values may do anything on their way, so each is off the queue
+// first.
+void channel_core::drain() noexcept {
+  node* const last = node_in(tail_.load(acquire));  // acquire: pairs with append
+  while (head_ != last) {
+    node* const next = wait_for_link(*head_);
+    advance(next);
+    type_.destroy(cell_of(next));
+  }
+}
+
+void channel_core::drop_receiver() noexcept {
+  SMARM_ASSERT(!receiver_parked_.load(relaxed),  // relaxed: as in require_single_receiver
+               "a receiver is destroyed when nobody waits in it", this);
+  close();
+  drain();
+  release_one();
+}
+
+// ---------------------------------------------------------------- what the templates call
+
+channel_core* channel_create(const value_type& type, std::size_t capacity) {
+  return new channel_core(type, capacity);
+}
+void channel_add_sender(channel_core& core) noexcept { core.add_sender(); }
+void channel_drop_sender(channel_core& core) noexcept { core.drop_sender(); }
+void channel_close_receiver(channel_core& core) { core.close_receiver(); }
+void channel_drop_receiver(channel_core& core) noexcept { core.drop_receiver(); }
+void* channel_reserve(channel_core& core) { return core.reserve(); }
+void* channel_try_reserve(channel_core& core, channel_status& why) { return core.try_reserve(why); }
+void channel_unreserve(channel_core& core, void* cell) noexcept { cell_free(core.type(), cell); }
+channel_status channel_send(channel_core& core, void* cell, deadline until) {
+  return core.send(cell, until);
+}
+channel_status channel_try_send(channel_core& core, void* cell) noexcept {
+  return core.try_send(cell);
+}
+void* channel_front(channel_core& core, deadline until, channel_status& why) {
+  return core.front(until, why);
+}
+void* channel_try_front(channel_core& core, channel_status& why) { return core.try_front(why); }
+void channel_pop(channel_core& core) noexcept { core.pop(); }
+bool channel_is_closed(const channel_core& core) noexcept { return core.is_closed(); }
+std::size_t channel_size(const channel_core& core) noexcept { return core.size(); }
+std::size_t channel_capacity(const channel_core& core) noexcept { return core.capacity(); }
+
+void channel_require_capacity(std::size_t capacity) {
+  constexpr std::size_t capacity_max = std::size_t{1} << 62;
+  if (capacity == 0 || capacity > capacity_max) {
+    throw misuse("channel: a capacity of " + std::to_string(capacity) + "; allowed: 1 to 2^62");
+  }
+}
+
+void throw_empty_endpoint(const char* what) {
+  throw misuse(std::string(what) + " is empty: it was moved from, closed, or never made");
+}
+
+}  // namespace smarm::detail
