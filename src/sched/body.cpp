@@ -1,0 +1,179 @@
+#include "sched/body.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <utility>
+
+#include <smarm/errors.hpp>
+
+#include "base/assert.hpp"
+#include "fiber/stack.hpp"
+#include "sched/lookup.hpp"
+#include "sched/runtime_core.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/slot_table.hpp"
+
+namespace smarm::detail {
+
+namespace {
+
+// Where the body lies in its allocation: behind the header, at its own alignment.
+constexpr std::size_t offset_for(std::size_t align) noexcept {
+  return (body_offset + align - 1) / align * align;
+}
+
+std::byte* allocation_of(body_header& header) noexcept {
+  return reinterpret_cast<std::byte*>(&body_of(header)) - offset_for(header.align);
+}
+
+void free_allocation(body_header& header) noexcept {
+  std::byte* const memory = allocation_of(header);
+  const std::size_t align = header.align;
+  header.~body_header();
+  ::operator delete(memory, std::align_val_t(align));
+}
+
+// Gives the new actor a slot and makes it runnable. The caller has counted it.
+std::error_code bring_to_life(body_header& header, runtime_core& core, scheduler* here,
+                              std::size_t stack_size) {
+  core.queue().reserve(core.live_count());
+  slot* fresh = nullptr;
+  if (here != nullptr) {
+    fresh = here->take_slot();
+  } else if (slot_table::instance().take(&fresh, 1) == 0) {
+    fresh = nullptr;
+  }
+  if (fresh == nullptr) return std::make_error_code(std::errc::not_enough_memory);
+  fresh->generation = fresh->state.status().generation();
+  fresh->body = &header;
+  fresh->owner.store(&core, relaxed);  // relaxed: published by publish_queued
+  fresh->stack_size = static_cast<std::uint32_t>(stack_size >> 10);
+  fresh->shield_depth = 0;
+  fresh->wait_opened = false;
+  fresh->has_started = false;
+  header.who = pid{fresh->index, fresh->generation};
+  header.started = true;
+  header.references.store(2, relaxed);  // relaxed: nobody else has a reference yet
+  fresh->state.publish_queued();
+  if (here != nullptr) {
+    here->schedule(*fresh);
+  } else {
+    core.enqueue(fresh->index, *fresh);
+  }
+  return {};
+}
+
+}  // namespace
+
+void body_header::end(exit_reason reason) noexcept {
+  why = std::move(reason);
+  // release: publishes `why` and the result to the joiner. acquire: pairs with body_wait's
+  // exchange to awaited: the joiner's waker is visible.
+  if (cell.exchange(join_cell::ended, acq_rel) == join_cell::awaited) joiner.wake_last();
+}
+
+void* body_allocate(std::size_t size, std::size_t align) {
+  align = std::max(align, alignof(std::max_align_t));
+  auto* const memory =
+      static_cast<std::byte*>(::operator new(offset_for(align) + size, std::align_val_t(align)));
+  std::byte* const body = memory + offset_for(align);
+  auto* const header = ::new (body - body_offset) body_header;
+  header->align = static_cast<std::uint32_t>(align);
+  return body;
+}
+
+void body_deallocate(void* unborn) noexcept {
+  free_allocation(header_of(*static_cast<actor_body*>(unborn)));
+}
+
+void body_release(actor_body& body) noexcept {
+  body_header& header = header_of(body);
+  // acquire: pairs with the release below: every use by the other holder comes before destruction.
+  // A sole holder needs no exchange, since nobody is left to copy or drop a reference.
+  if (header.references.load(acquire) != 1) {
+    // acq_rel: release our uses; acquire the other's, if we turn out to be the last.
+    if (header.references.fetch_sub(1, acq_rel) != 1) return;
+  }
+  if (!header.started) body.discard();
+  body.~actor_body();
+  free_allocation(header);
+}
+
+std::error_code body_start(actor_body& body, runtime_core* where, const start_options& options) {
+  scheduler* const here = scheduler::current();
+  if (where == nullptr && here == nullptr) {
+    throw misuse("smarm::spawn: this thread is no actor; use runtime::spawn");
+  }
+  if (here != nullptr) stop_point();
+  runtime_core& core = where != nullptr ? *where : here->core();
+  scheduler* const inside = here != nullptr && &here->core() == &core ? here : nullptr;
+  const std::size_t stack_size =
+      options.stack_size == 0 ? core.settings().stack_size : options.stack_size;
+  if (stack_size < stack_size_min || stack_size > stack_size_max) {
+    return std::make_error_code(std::errc::invalid_argument);
+  }
+  body_header& header = header_of(body);
+  header.name = options.name;
+  if (const std::error_code refused = core.admit(inside != nullptr)) return refused;
+  std::error_code error;
+  try {
+    error = bring_to_life(header, core, inside, std::bit_ceil(stack_size));
+  } catch (const std::bad_alloc&) {
+    error = std::make_error_code(std::errc::not_enough_memory);
+  }
+  if (error) core.discharge();
+  return error;
+}
+
+bool body_wait(actor_body& body, deadline when) {
+  body_header& header = header_of(body);
+  stop_point();
+  // acquire: pairs with end: the result is visible.
+  if (header.cell.load(acquire) == join_cell::ended) return true;
+  if (const slot* const self = scheduler::current_slot();
+      self != nullptr && self->body == &header) {
+    throw misuse("smarm::join_handle::join: an actor cannot join itself");
+  }
+  if (header.cell.load(relaxed) == join_cell::awaited) {  // relaxed: only to catch misuse
+    throw misuse("smarm::join_handle::join: somebody already waits on this handle");
+  }
+  header.joiner = begin_wait();
+  join_cell expected = join_cell::open;
+  // release: publishes joiner to end. acquire on failure: ended came first, with the result.
+  if (!header.cell.compare_exchange_strong(expected, join_cell::awaited, release, acquire)) {
+    return true;
+  }
+  const struct withdraw {
+    body_header& header;
+    ~withdraw() {
+      join_cell awaited = join_cell::awaited;
+      // relaxed: if it succeeds nobody has read joiner; if not, the load below acquires.
+      header.cell.compare_exchange_strong(awaited, join_cell::open, relaxed, relaxed);
+    }
+  } at_the_end{header};
+  park(header.joiner, wait_reason::join, when);
+  return header.cell.load(acquire) == join_cell::ended;  // pairs with end: the result is visible
+}
+
+bool body_has_ended(const actor_body& body) noexcept {
+  // acquire: as in body_wait, so that a join after it needs no further look.
+  return header_of(body).cell.load(acquire) == join_cell::ended;
+}
+
+bool body_request_stop(actor_body& body) noexcept {
+  const pid who = header_of(body).who;
+  // Whoever holds the handle may stop the actor, of whatever runtime it is.
+  slot* const target = slot_table::instance().find(who.index);
+  return target != nullptr && stop_slot(*target, who.generation);
+}
+
+pid body_pid(const actor_body& body) noexcept { return header_of(body).who; }
+
+exit_reason body_exit_reason(const actor_body& body) { return header_of(body).why; }
+
+void throw_empty_handle() {
+  throw misuse("smarm::join_handle: the handle is empty (moved from, joined or detached)");
+}
+
+}  // namespace smarm::detail

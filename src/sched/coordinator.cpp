@@ -1,0 +1,163 @@
+#include "sched/coordinator.hpp"
+
+#include <bit>
+
+#include "base/assert.hpp"
+
+namespace smarm::detail {
+
+namespace {
+
+constexpr unsigned bits_per_word = 64;
+
+constexpr std::uint64_t bit_of(unsigned index) noexcept {
+  return std::uint64_t{1} << (index % bits_per_word);
+}
+
+}  // namespace
+
+coordinator::coordinator(unsigned schedulers)
+    : schedulers_(schedulers),
+      words_((schedulers + bits_per_word - 1) / bits_per_word),
+      mask_(std::make_unique<atomic<std::uint64_t>[]>(words_)),
+      parkers_(std::make_unique<parker[]>(schedulers)),
+      deadlines_(std::make_unique<atomic<std::int64_t>[]>(schedulers)) {}
+
+bool coordinator::clear_bit(unsigned index) noexcept {
+  // acq_rel: pairs with prepare_park's fetch_or and every other clear: whoever clears the bit owns
+  // the one wake that it stands for.
+  const std::uint64_t before = mask_[index / bits_per_word].fetch_and(~bit_of(index), acq_rel);
+  return (before & bit_of(index)) != 0;
+}
+
+bool coordinator::wake(unsigned index) noexcept {
+  if (!clear_bit(index)) return false;
+  // On the sleeper's behalf, and before it runs, so that no second producer wakes one too.
+  // relaxed: the census is a count; what orders the work is the producer's fence and the permit.
+  census_.fetch_add(searching_one - parked_one, relaxed);
+  wakes_.fetch_add(1, relaxed);  // relaxed: a statistic
+  parkers_[index].unpark();
+  return true;
+}
+
+bool coordinator::wake_one() noexcept {
+  // relaxed: a preference; a scheduler that is woken hands its roles on.
+  const std::uint32_t keeper = keeper_.load(relaxed);
+  const std::uint32_t watcher = watcher_.load(relaxed);
+  for (unsigned word = words_; word-- > 0;) {
+    // acquire: pairs with prepare_park's fetch_or.
+    std::uint64_t bits = mask_[word].load(acquire);
+    while (bits != 0) {
+      const unsigned bit = bits_per_word - 1 - static_cast<unsigned>(std::countl_zero(bits));
+      const unsigned index = word * bits_per_word + bit;
+      bits &= ~bit_of(index);
+      const bool has_role = index + 1 == keeper || index + 1 == watcher;
+      if (!has_role && wake(index)) return true;
+    }
+  }
+  return (watcher != 0 && wake(watcher - 1)) || (keeper != 0 && wake(keeper - 1));
+}
+
+void coordinator::wake_one_if_idle() noexcept {
+  // The store-buffer story: producer W(work) F R(census); parker W(census) F R(work). Without this
+  // fence the read may be served before the work leaves the store buffer, and both miss.
+  fence(seq_cst);
+  // relaxed: ordered by the fence; pairs with prepare_park.
+  const std::uint64_t census = census_.load(relaxed);
+  if (parked_of(census) != 0 && searching_of(census) == 0) wake_one();
+}
+
+void coordinator::wake_all() noexcept {
+  fence(seq_cst);  // as in wake_one_if_idle: the verdict was published before
+  for (unsigned index = 0; index < schedulers_; ++index) wake(index);
+}
+
+void coordinator::prepare_park(unsigned self, bool searching) noexcept {
+  // relaxed: the fence below orders it against producers.
+  census_.fetch_add(searching ? parked_one - searching_one : parked_one, relaxed);
+  // release: pairs with the clear in wake: what this thread did before is visible to its waker.
+  const std::uint64_t before = mask_[self / bits_per_word].fetch_or(bit_of(self), release);
+  SMARM_ASSERT((before & bit_of(self)) == 0, "a scheduler parks once at a time", self);
+  fence(seq_cst);  // the parker's side of the store-buffer story in wake_one_if_idle
+}
+
+void coordinator::cancel_park(unsigned self) noexcept {
+  if (clear_bit(self)) {
+    census_.fetch_add(searching_one - parked_one, relaxed);  // relaxed: as in wake
+    return;
+  }
+  // A waker has taken the bit and counted us as searching: its permit is on the way. Taking it
+  // here keeps it from cutting the next park short.
+  parkers_[self].park(never_ns);
+}
+
+bool coordinator::park(unsigned self, std::int64_t deadline_ns) noexcept {
+  if (parkers_[self].park(deadline_ns)) return true;
+  cancel_park(self);
+  return false;
+}
+
+bool coordinator::take_keeper(unsigned self, std::int64_t deadline_ns) noexcept {
+  // relaxed: published by the exchange below.
+  deadlines_[self].store(deadline_ns, relaxed);
+  // acquire: pairs with the release by which the keeper took the role: its deadline is visible.
+  std::uint32_t keeper = keeper_.load(acquire);
+  do {
+    const bool mine = keeper == self + 1;
+    // relaxed: ordered by the acquire. A keeper that is changing its deadline this very moment
+    // reads the earliest one again behind its fence, as our caller does behind ours.
+    if (keeper != 0 && !mine && deadlines_[keeper - 1].load(relaxed) <= deadline_ns) return false;
+    // acq_rel: release publishes our deadline; acquire as above.
+  } while (!keeper_.compare_exchange_weak(keeper, self + 1, acq_rel, acquire));
+  // The store-buffer story with rearm: here W(keeper) F R(earliest), there W(earliest) F R(keeper).
+  fence(seq_cst);
+  return true;
+}
+
+bool coordinator::take_watcher(unsigned self) noexcept {
+  std::uint32_t nobody = 0;
+  // relaxed: the role guards no data; liveness rests on the fences of leave_watcher.
+  return watcher_.compare_exchange_strong(nobody, self + 1, relaxed, relaxed) || nobody == self + 1;
+}
+
+void coordinator::leave_keeper(unsigned self) noexcept {
+  std::uint32_t expected = self + 1;
+  if (keeper_.load(relaxed) != expected) return;  // relaxed: nobody else writes our number
+  // relaxed: giving up publishes nothing; hand_on looks after what is pending.
+  keeper_.compare_exchange_strong(expected, 0, relaxed, relaxed);
+}
+
+void coordinator::leave_watcher(unsigned self) noexcept {
+  if (watcher_.load(relaxed) != self + 1) return;  // relaxed: nobody else writes our number
+  watcher_.store(0, relaxed);                      // relaxed: ordered by the fence
+  // Pairs with the fence behind a filled run-next: here W(watcher) F R(run-next), there
+  // W(run-next) F R(watcher). Without it a run-next might be left to a watcher that has gone.
+  fence(seq_cst);
+}
+
+void coordinator::rearm(std::int64_t deadline_ns) noexcept {
+  fence(seq_cst);  // pairs with take_keeper's
+  if (!any_parked()) return;
+  const std::uint32_t keeper = keeper_.load(acquire);  // pairs with take_keeper's release
+  if (keeper == 0) {
+    wake_one();
+  } else if (deadlines_[keeper - 1].load(relaxed) > deadline_ns) {  // relaxed: behind the acquire
+    wake(keeper - 1);
+  }
+}
+
+void coordinator::wake_watcher() noexcept {
+  // A searcher that goes to sleep takes the role; one that finds work calls hand_on.
+  if (searching_of(census_.load(relaxed)) == 0) wake_one();  // relaxed: behind the caller's fence
+}
+
+void coordinator::hand_on(unsigned self, bool deadline_pending) noexcept {
+  const std::uint64_t census = census_.load(relaxed);  // relaxed: behind end_search's exchange
+  const std::uint32_t parked = parked_of(census);
+  if (parked == 0 || searching_of(census) != 0) return;
+  const std::uint32_t watcher = watcher_.load(relaxed);  // relaxed: as in ensure_watcher
+  if (watcher != 0 && watcher != self + 1) return;
+  if (deadline_pending || parked + 1 < schedulers_) wake_one();
+}
+
+}  // namespace smarm::detail

@@ -1,0 +1,91 @@
+#include "sched/exit_hook.hpp"
+
+#include <cstdio>
+#include <string>
+
+#include <smarm/config.hpp>
+
+#include "sched/exit_hook_list.hpp"
+#include "sched/lookup.hpp"
+#include "sched/runtime_core.hpp"
+
+namespace smarm::detail {
+
+exit_hook_list::exit_hook_list(slot& ended) noexcept : first_(nullptr) {
+  const raw_guard guard(ended.lock);
+  first_ = ended.hooks;
+  ended.hooks = nullptr;
+}
+
+exit_hook_list::~exit_hook_list() {
+  while (exit_hook* const hook = first_) {
+    first_ = hook->next_;
+    hook->drop_reference();
+  }
+}
+
+void exit_hook_list::call_all(pid who, const exit_reason& why) noexcept {
+  for (exit_hook* hook = first_; hook != nullptr; hook = hook->next_) hook->on_exit(who, why);
+}
+
+void exit_hook_list::link(slot& on, exit_hook& hook) noexcept {
+  exit_hook* last = nullptr;
+  for (exit_hook* at = on.hooks; at != nullptr; at = at->next_) last = at;
+  hook.previous_ = last;
+  hook.next_ = nullptr;
+  (last == nullptr ? on.hooks : last->next_) = &hook;
+}
+
+bool exit_hook_list::unlink(slot& on, exit_hook& hook) noexcept {
+  const bool is_first = on.hooks == &hook;
+  if (!is_first && (hook.previous_ == nullptr || hook.previous_->next_ != &hook)) return false;
+  (is_first ? on.hooks : hook.previous_->next_) = hook.next_;
+  if (hook.next_ != nullptr) hook.next_->previous_ = hook.previous_;
+  hook.next_ = nullptr;
+  hook.previous_ = nullptr;
+  return true;
+}
+
+bool add_exit_hook(pid who, exit_hook& hook) noexcept {
+  slot* const found = find_slot(who);
+  if (found == nullptr) return false;
+  const raw_guard guard(found->lock);
+  // Under the lock that the exit takes after set_done: alive now, so the exit will find the hook.
+  if (!found->state.is_live(who.generation)) return false;
+  hook.add_reference();
+  exit_hook_list::link(*found, hook);
+  return true;
+}
+
+bool remove_exit_hook(pid who, exit_hook& hook) noexcept {
+  slot* const found = find_slot(who);
+  if (found == nullptr) return false;
+  {
+    const raw_guard guard(found->lock);
+    // Not live: the exit has taken the list, or will, and calls the hook.
+    if (!found->state.is_live(who.generation) || !exit_hook_list::unlink(*found, hook)) {
+      return false;
+    }
+  }
+  hook.drop_reference();
+  return true;
+}
+
+void report_unobserved(const slot& ended, const body_header& header) noexcept {
+  // relaxed: written before this actor was published, and this is its own scheduler.
+  const auto report = ended.owner.load(relaxed)->settings().on_unobserved_failure;
+  if (report != nullptr) {
+    report(header.who, header.name, header.why);
+    return;
+  }
+  try {
+    const std::string line = "smarm: actor " + to_string(header.who) +
+                             (header.name.empty() ? "" : " \"" + header.name + "\"") + " " +
+                             header.why.message() + ", and nobody was there to learn of it\n";
+    std::fputs(line.c_str(), stderr);
+  } catch (...) {
+    std::fputs("smarm: an actor failed, and nobody was there to learn of it\n", stderr);
+  }
+}
+
+}  // namespace smarm::detail

@@ -1,0 +1,41 @@
+// exit_hook_list is the list of hooks that an exit took off its actor's slot, and who reports a
+// failure that has no one to report to.
+//
+// Threads: the scheduler that ran the actor, once, after set_done: add_exit_hook looks at the state
+// under the slot's lock, so no hook can come after.
+#pragma once
+
+#include <smarm/exit_reason.hpp>
+#include <smarm/pid.hpp>
+
+#include "sched/body.hpp"
+#include "sched/exit_hook.hpp"
+#include "sched/slot.hpp"
+
+namespace smarm::detail {
+
+struct exit_hook_list {
+ public:
+  // Takes the slot's hooks, and with them the list's references.
+  explicit exit_hook_list(slot& ended) noexcept;
+  ~exit_hook_list();
+  exit_hook_list(const exit_hook_list&) = delete;
+  exit_hook_list& operator=(const exit_hook_list&) = delete;
+
+  [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+  // call_all calls each hook, in the order in which they were added.
+  void call_all(pid who, const exit_reason& why) noexcept;
+
+  // link and unlink change the list of a live slot, with its lock held.
+  static void link(slot& on, exit_hook& hook) noexcept;
+  [[nodiscard]] static bool unlink(slot& on, exit_hook& hook) noexcept;
+
+ private:
+  exit_hook* first_;
+};
+
+// report_unobserved tells of a failure that nobody can learn of: config::on_unobserved_failure, or
+// a line on standard error.
+void report_unobserved(const slot& ended, const body_header& header) noexcept;
+
+}  // namespace smarm::detail

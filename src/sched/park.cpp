@@ -1,0 +1,243 @@
+// The waits of wait.hpp and what the running actor asks of its scheduler: the one place that
+// switches away from a running actor.
+#include <thread>
+
+#include <smarm/this_actor.hpp>
+
+#include "base/assert.hpp"
+#include "base/clock.hpp"
+#include "fiber/current.hpp"
+#include "sched/body.hpp"
+#include "sched/lookup.hpp"
+#include "sched/runtime_core.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/stop.hpp"
+#include "sched/thread_parker.hpp"
+#include "sched/timers.hpp"
+#include "sched/wait.hpp"
+
+namespace smarm::detail {
+
+// wait_access opens wakers to the scheduler's side.
+struct wait_access {
+  [[nodiscard]] static thread_parker* thread_of(const waker& wait) noexcept {
+    // SAFETY: the lowest bit marks a thread_parker; slots and parkers are aligned.
+    return (wait.target_ & 1) == 0
+               ? nullptr
+               : reinterpret_cast<thread_parker*>(wait.target_ & ~std::uintptr_t{1});
+  }
+  [[nodiscard]] static slot& slot_of(const waker& wait) noexcept {
+    return *reinterpret_cast<slot*>(wait.target_);  // SAFETY: as above
+  }
+  [[nodiscard]] static std::uint64_t ticket_of(const waker& wait) noexcept { return wait.ticket_; }
+};
+
+namespace {
+
+// is_unwinding tells whether the running actor has an exception in flight: then a stop must not
+// start another.
+bool is_unwinding() noexcept { return current_thread().exceptions->uncaught != 0; }
+
+bool stop_is_pending(const slot& self) noexcept {
+  const slot_word now = self.state.peek();
+  return now.stop_requested() && !now.is_shielded();
+}
+
+[[gnu::cold, gnu::noinline]] void throw_stop() {
+  if (!is_unwinding()) throw forced_stop{};
+}
+
+// deliver ends the wait of an actor and makes it runnable.
+void deliver(slot& target, std::uint64_t ticket, bool last) noexcept {
+  const slot_word now = target.state.status();
+  if (now.ticket() != ticket) return;
+  // relaxed: behind status's acquire, which pairs with publish_queued. If the slot has gone to
+  // another actor since, this is that one's runtime and unpark below finds the ticket stale.
+  runtime_core* const core = target.owner.load(relaxed);
+  scheduler* const here = scheduler::current();
+  // The saved context lies on its stack's top lines, which the switch will want at once.
+  __builtin_prefetch(target.context.sp);
+  if (here != nullptr && &here->core() == core) {
+    if (target.state.unpark(ticket) != slot_state::unparked::must_enqueue) return;
+    if (last) {
+      here->schedule_last(target);
+    } else {
+      here->schedule(target);
+    }
+    return;
+  }
+  const runtime_core::pin pin(*core);
+  if (target.state.unpark(ticket) == slot_state::unparked::must_enqueue) {
+    core->enqueue(target.index, target);
+  }
+}
+
+// A stop shield for one wait: keeps request_stop from waking the actor.
+class wait_shield {
+ public:
+  explicit wait_shield(slot& self) noexcept : self_(self) {
+    if (self_.shield_depth++ == 0) self_.state.set_shield();
+  }
+  ~wait_shield() {
+    if (--self_.shield_depth == 0) self_.state.clear_shield();
+  }
+  wait_shield(const wait_shield&) = delete;
+  wait_shield& operator=(const wait_shield&) = delete;
+
+ private:
+  slot& self_;
+};
+
+// Parks the running actor until it is woken, or until the deadline.
+wait_outcome park_actor(slot& self, const waker& wait, wait_reason reason, deadline until) {
+  self.reason = reason;
+  if (until.is_never()) {
+    scheduler::park_running();
+    return wait_outcome::woken;
+  }
+  // Not only an economy: a wait that has run out must not park behind a full queue.
+  if (until.has_passed()) return wait_outcome::timed_out;
+  timers& wheel = scheduler::current()->core().timers();
+  timer alarm(until.ns(), wait);
+  if (wheel.insert(alarm)) scheduler::current()->note_deadline();
+  scheduler::park_running();
+  return wheel.cancel(alarm) ? wait_outcome::woken : wait_outcome::timed_out;
+}
+
+}  // namespace
+
+void waker::wake() const noexcept {
+  if (target_ == 0) return;
+  if (thread_parker* const thread = wait_access::thread_of(*this)) {
+    thread->wake(static_cast<std::uint32_t>(ticket_));
+    return;
+  }
+  deliver(wait_access::slot_of(*this), ticket_, false);
+}
+
+void waker::wake_last() const noexcept {
+  if (target_ == 0) return;
+  if (thread_parker* const thread = wait_access::thread_of(*this)) {
+    thread->wake(static_cast<std::uint32_t>(ticket_));
+    return;
+  }
+  deliver(wait_access::slot_of(*this), ticket_, true);
+}
+
+waker begin_wait() noexcept {
+  if (slot* const self = scheduler::current_slot()) {
+    const std::uint64_t ticket = self->state.begin_wait(self->wait_opened);
+    self->wait_opened = true;
+    return {reinterpret_cast<std::uintptr_t>(self), ticket};
+  }
+  thread_parker& thread = thread_parker::of_this_thread();
+  return {reinterpret_cast<std::uintptr_t>(&thread) | 1, thread.begin_wait()};
+}
+
+wait_outcome park(const waker& wait, wait_reason reason, deadline until) {
+  if (thread_parker* const thread = wait_access::thread_of(wait)) {
+    return thread->park(static_cast<std::uint32_t>(wait_access::ticket_of(wait)), until.ns())
+               ? wait_outcome::woken
+               : wait_outcome::timed_out;
+  }
+  slot& self = wait_access::slot_of(wait);
+  SMARM_ASSERT(scheduler::current_slot() == &self, "an actor parks on its own wait", self.index);
+  if (is_unwinding()) [[unlikely]] {
+    const wait_shield shield(self);
+    return park_actor(self, wait, reason, until);
+  }
+  if (stop_is_pending(self)) [[unlikely]]
+    throw_stop();
+  const wait_outcome outcome = park_actor(self, wait, reason, until);
+  if (stop_is_pending(self)) [[unlikely]]
+    throw_stop();
+  return outcome;
+}
+
+wait_outcome park_through_stop(const waker& wait, wait_reason reason, deadline until) noexcept {
+  if (wait_access::thread_of(wait) != nullptr) return park(wait, reason, until);
+  slot& self = wait_access::slot_of(wait);
+  const wait_shield shield(self);
+  return park_actor(self, wait, reason, until);
+}
+
+void stop_point() {
+  if (slot* const self = scheduler::current_slot()) {
+    if (stop_is_pending(*self)) [[unlikely]]
+      throw_stop();
+  }
+}
+
+}  // namespace smarm::detail
+
+namespace smarm {
+
+using detail::scheduler;
+using detail::slot;
+
+namespace {
+
+slot& require_actor(const char* call) {
+  slot* const self = scheduler::current_slot();
+  if (self == nullptr) throw misuse(std::string("smarm::") + call + ": this thread is no actor");
+  return *self;
+}
+
+}  // namespace
+
+bool is_actor() noexcept { return scheduler::current_slot() != nullptr; }
+
+pid self() {
+  const slot& me = require_actor("self");
+  return {me.index, me.generation};
+}
+
+std::string_view self_name() { return require_actor("self_name").body->name; }
+
+void yield() {
+  if (!is_actor()) {
+    std::this_thread::yield();
+    return;
+  }
+  detail::stop_point();
+  scheduler::yield_running();
+  detail::stop_point();
+}
+
+void check() { detail::stop_point(); }
+
+void sleep_until(deadline when) {
+  if (when.has_passed()) {
+    yield();
+    return;
+  }
+  detail::stop_point();
+  (void)detail::park(detail::begin_wait(), detail::wait_reason::sleep, when);
+}
+
+std::expected<void, no_such_actor> request_stop(pid who) noexcept {
+  slot* const target = detail::find_slot(who);
+  if (target == nullptr || !detail::stop_slot(*target, who.generation)) {
+    return std::unexpected(no_such_actor{who});
+  }
+  return {};
+}
+
+bool stop_requested() noexcept {
+  const slot* const me = scheduler::current_slot();
+  return me != nullptr && me->state.peek().stop_requested();
+}
+
+stop_shield::stop_shield() noexcept {
+  if (slot* const me = scheduler::current_slot(); me != nullptr && me->shield_depth++ == 0) {
+    me->state.set_shield();
+  }
+}
+
+stop_shield::~stop_shield() {
+  if (slot* const me = scheduler::current_slot(); me != nullptr && --me->shield_depth == 0) {
+    me->state.clear_shield();
+  }
+}
+
+}  // namespace smarm

@@ -1,0 +1,181 @@
+#include "sched/run_queue.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <thread>
+
+#include "base/assert.hpp"
+
+namespace smarm::detail {
+
+void locked_ring::push(slot& runnable) noexcept {
+  const raw_guard guard(lock_);
+  const std::size_t size = size_.load(relaxed);  // relaxed: written under lock_
+  SMARM_ASSERT(size <= mask_ && entries_ != nullptr, "a run queue has room for every actor", size,
+               mask_);
+  entries_[(head_ + size) & mask_] = &runnable;
+  size_.store(size + 1, relaxed);  // relaxed: see looks_empty
+}
+
+slot* locked_ring::pop() noexcept {
+  if (looks_empty()) return nullptr;
+  const raw_guard guard(lock_);
+  const std::size_t size = size_.load(relaxed);  // relaxed: written under lock_
+  if (size == 0) return nullptr;
+  slot* const first = entries_[head_];
+  head_ = (head_ + 1) & mask_;
+  size_.store(size - 1, relaxed);  // relaxed: see looks_empty
+  return first;
+}
+
+void locked_ring::reserve(std::size_t capacity) {
+  // Only one thread reserves at a time, so mask_ may be read without the lock; the allocation must
+  // be outside it.
+  if (entries_ != nullptr && capacity <= mask_ + 1) return;
+  auto larger = std::make_unique_for_overwrite<slot*[]>(capacity);
+  {
+    const raw_guard guard(lock_);
+    const std::size_t size = size_.load(relaxed);  // relaxed: written under lock_
+    for (std::size_t i = 0; i < size; ++i) larger[i] = entries_[(head_ + i) & mask_];
+    entries_.swap(larger);
+    mask_ = capacity - 1;
+    head_ = 0;
+  }
+}
+
+void mpmc_ring::unmap::operator()(cell* cells) const noexcept { munmap(cells, bytes_); }
+
+void mpmc_ring::init(std::size_t capacity) {
+  // Mapped and not allocated: zero pages are the cells' first state, and only what is used is
+  // touched.
+  const std::size_t bytes = capacity * sizeof(cell);
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  // SAFETY: a cell is an atomic integer and a pointer; all-zero bytes are their initial values.
+  cells_ = std::unique_ptr<cell[], unmap>(static_cast<cell*>(memory), unmap(bytes));
+  mask_ = capacity - 1;
+  shift_ = static_cast<unsigned>(std::countr_zero(capacity));
+}
+
+void mpmc_ring::push(slot& runnable) noexcept {
+  std::uint64_t position = tail_.load(relaxed);  // relaxed: the exchange validates it
+  for (;;) {
+    cell& at = cells_[position & mask_];
+    // acquire: pairs with pop's release: the entry there has been read before we overwrite it.
+    const std::uint64_t turn = at.turn.load(acquire);
+    const std::uint64_t wanted = lap_of(position) * 2;
+    if (turn == wanted) {
+      // relaxed: the position is a ticket; the cell's turn publishes.
+      if (tail_.compare_exchange_weak(position, position + 1, relaxed, relaxed)) {
+        at.entry = &runnable;
+        at.turn.store(wanted + 1, release);  // pairs with pop's acquire: publishes the entry
+        return;
+      }
+    } else {
+      // Behind by a lap: a popper has taken the position and not yet freed the cell; with a cell
+      // for every actor that is the only way to find it full. Ahead: our tail was old.
+      if (turn < wanted) pause();
+      position = tail_.load(relaxed);  // relaxed: as above
+    }
+  }
+}
+
+slot* mpmc_ring::pop() noexcept {
+  std::uint64_t position = head_.load(relaxed);  // relaxed: the exchange validates it
+  for (;;) {
+    cell& at = cells_[position & mask_];
+    // acquire: pairs with push's release: the entry is visible.
+    const std::uint64_t turn = at.turn.load(acquire);
+    const std::uint64_t wanted = lap_of(position) * 2 + 1;
+    if (turn == wanted) {
+      // relaxed: the position is a ticket; the cell's turn publishes.
+      if (head_.compare_exchange_weak(position, position + 1, relaxed, relaxed)) {
+        slot* const entry = at.entry;
+        at.turn.store(wanted + 1, release);  // pairs with push's acquire: the cell is free
+        return entry;
+      }
+    } else if (turn < wanted) {
+      // Empty, or its pusher is between ticket and publication: that pusher's enqueue tail comes
+      // after, so nothing is lost by calling it empty.
+      return nullptr;
+    } else {
+      position = head_.load(relaxed);  // relaxed: as above
+    }
+  }
+}
+
+bool mpmc_ring::looks_empty() const noexcept {
+  // relaxed: behind the fence of whoever must not miss anything (coordinator).
+  const std::uint64_t position = head_.load(relaxed);
+  return cells_[position & mask_].turn.load(relaxed) < lap_of(position) * 2 + 1;  // relaxed: same
+}
+
+run_queue::run_queue(run_queue_kind kind, unsigned schedulers, std::size_t max_actors)
+    : kind_(kind),
+      stripe_count_(kind == run_queue_kind::striped ? schedulers : 1),
+      stripes_(std::make_unique<stripe[]>(stripe_count_)) {
+  if (kind == run_queue_kind::mpmc) {
+    ring_.init(std::bit_ceil(max_actors));
+    reserved_.store(max_actors, relaxed);  // relaxed: nobody else sees the queue yet
+  }
+}
+
+void run_queue::grow(std::size_t actors) {
+  while (grow_lock_.exchange(1, acquire) != 0) std::this_thread::yield();  // pairs with the store
+  const struct unlock {
+    atomic<std::uint32_t>& word;
+    ~unlock() { word.store(0, release); }  // pairs with the exchange: one grows at a time
+  } at_the_end{grow_lock_};
+  if (actors <= reserved_.load(relaxed)) return;  // relaxed: written under this lock
+  const std::size_t capacity = std::max<std::size_t>(256, std::bit_ceil(actors));
+  for (unsigned i = 0; i < stripe_count_; ++i) stripes_[i].ring.reserve(capacity);
+  reserved_.store(capacity, release);  // pairs with reserve's acquire
+}
+
+void run_queue::push(unsigned scheduler, slot& runnable) noexcept {
+  switch (kind_) {
+    case run_queue_kind::locked:
+      return stripes_[0].ring.push(runnable);
+    case run_queue_kind::mpmc:
+      return ring_.push(runnable);
+    case run_queue_kind::striped:
+      return stripes_[scheduler % stripe_count_].ring.push(runnable);
+  }
+}
+
+slot* run_queue::pop(unsigned scheduler, std::uint32_t tick) noexcept {
+  switch (kind_) {
+    case run_queue_kind::locked:
+      return stripes_[0].ring.pop();
+    case run_queue_kind::mpmc:
+      return ring_.pop();
+    case run_queue_kind::striped:
+      return pop_striped(scheduler, tick);
+  }
+  return nullptr;
+}
+
+slot* run_queue::pop_striped(unsigned scheduler, std::uint32_t tick) noexcept {
+  // An actor in the stripe of a scheduler that computes on must not wait for it while the others
+  // are kept busy by their own stripes.
+  unsigned at = tick % fairness_tick == 0 ? (tick / fairness_tick) % stripe_count_ : scheduler;
+  for (unsigned i = 0; i < stripe_count_; ++i) {
+    if (slot* const found = stripes_[at].ring.pop()) return found;
+    if (++at == stripe_count_) at = 0;
+  }
+  return nullptr;
+}
+
+bool run_queue::looks_empty() const noexcept {
+  if (kind_ == run_queue_kind::mpmc) return ring_.looks_empty();
+  for (unsigned i = 0; i < stripe_count_; ++i) {
+    if (!stripes_[i].ring.looks_empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace smarm::detail

@@ -1,0 +1,348 @@
+#include "sched/runtime_core.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <string>
+
+#include "base/assert.hpp"
+#include "base/futex.hpp"
+#include "fiber/overflow.hpp"
+#include "sched/lookup.hpp"
+#include "sched/scheduler.hpp"
+#include "sched/slot_table.hpp"
+
+namespace smarm::detail {
+
+// core_pool keeps the cores that no runtime uses at present (invariant 1 of runtime_core).
+struct core_pool {
+  raw_mutex lock;  // leaf; guards free
+  runtime_core* free = nullptr;
+
+  runtime_core& take() {
+    {
+      const raw_guard guard(lock);
+      if (runtime_core* const core = free) {
+        free = core->next_free_;
+        return *core;
+      }
+    }
+    return *new runtime_core;
+  }
+  void give(runtime_core& core) noexcept {
+    const raw_guard guard(lock);
+    core.next_free_ = free;
+    free = &core;
+  }
+};
+
+namespace {
+
+constinit core_pool cores;
+
+unsigned usable_cpus() noexcept {
+  cpu_set_t set;
+  // More CPUs than the set has room for: then as many schedulers as it can count.
+  if (sched_getaffinity(0, sizeof set, &set) != 0)
+    return std::max(1U, std::thread::hardware_concurrency());
+  return std::max(1U, static_cast<unsigned>(CPU_COUNT(&set)));
+}
+
+template <class T>
+void check_range(const char* field, T value, T low, T high) {
+  if (value >= low && value <= high) return;
+  throw config_error(std::string("smarm::config::") + field + " is " + std::to_string(value) +
+                     "; allowed is " + std::to_string(low) + " to " + std::to_string(high));
+}
+
+config checked(config how) {
+  check_range("schedulers", how.schedulers, 0U, 1024U);
+  check_range("stack_size", how.stack_size, stack_size_min, stack_size_max);
+  check_range("max_actors", how.max_actors, std::size_t{1}, std::size_t{1} << 26);
+  check_range("blocking_threads_max", how.blocking_threads_max, 1U, 4096U);
+  check_range<std::int64_t>("blocking_idle (ms)", how.blocking_idle.count(), 0, 3'600'000);
+  check_range("run_queue", static_cast<int>(how.run_queue), 0,
+              static_cast<int>(run_queue_kind::striped));
+  if (how.schedulers == 0) how.schedulers = std::min(usable_cpus(), 1024U);
+  return how;
+}
+
+// What a failed assertion and the overflow report say of who was running.
+void describe_running(char* buffer, std::size_t size) {
+  const slot* const self = scheduler::current_slot();
+  if (self == nullptr || self->body == nullptr) {
+    if (size > 0) buffer[0] = '\0';
+    return;
+  }
+  std::snprintf(buffer, size, "%u.%u \"%s\"", self->index, self->generation,
+                self->body->name.c_str());
+}
+
+bool describe_stack(stack_span& stack, char* buffer, std::size_t size) noexcept {
+  const slot* const self = scheduler::current_slot();
+  if (self == nullptr) return false;
+  stack = self->context.stack;
+  char who[128];
+  describe_running(who, sizeof who);
+  std::snprintf(buffer, size, "actor %s", who);
+  return true;
+}
+
+// Blocks, for a scheduler's thread, the signals that are meant for the process: whoever handles
+// them must not run on an actor's stack. Faults of the thread itself stay deliverable.
+class signals_blocked {
+ public:
+  signals_blocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGPROF}) {
+      sigdelset(&all, fault);
+    }
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  signals_blocked(const signals_blocked&) = delete;
+  signals_blocked& operator=(const signals_blocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+// Lets the kernel wake this thread's sleeps at the nanosecond asked for, and puts back what was
+// there: the thread that calls run() is the user's.
+class prompt_timers {
+ public:
+  prompt_timers() noexcept : before_(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) {
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+  }
+  ~prompt_timers() {
+    if (before_ > 0) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(before_), 0, 0, 0);
+  }
+  prompt_timers(const prompt_timers&) = delete;
+  prompt_timers& operator=(const prompt_timers&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace
+
+runtime_core& runtime_core::create(const config& how) {
+  const config settings = checked(how);
+  set_assert_context(&describe_running);
+  install_overflow_handler(&describe_stack);
+  runtime_core& core = cores.take();
+  try {
+    core.build(settings);
+  } catch (...) {
+    core.take_down();
+    cores.give(core);
+    throw;
+  }
+  return core;
+}
+
+void runtime_core::build(const config& how) {
+  settings_ = how;
+  queue_ = std::make_unique<run_queue>(how.run_queue, how.schedulers, how.max_actors);
+  coordinator_ = std::make_unique<coordinator>(how.schedulers);
+  stacks_ = std::make_unique<stack_pool>();
+  schedulers_.reserve(how.schedulers);
+  for (unsigned i = 0; i < how.schedulers; ++i) {
+    schedulers_.push_back(std::make_unique<scheduler>(*this, i));
+  }
+}
+
+void runtime_core::destroy(runtime_core& core) noexcept {
+  if (core.claimed_.load(acquire)) {  // pairs with end_claim: the run is over if it is false
+    fatal("a runtime was destroyed while run() was going on");
+  }
+  // Spawns from outside must fail from here on, and then what they have queued is ended.
+  // relaxed: whoever still uses a runtime that is being destroyed has a race of its own.
+  core.live_.fetch_or(closed, relaxed);
+  while (slot* const queued = core.queue_->pop(0, 1)) {
+    queued->state.try_claim();
+    scheduler::end_unstarted(*queued, exit_reason::stopped());
+    core.schedulers_[0]->give_slot(*queued);
+    core.discharge();
+  }
+  core.take_down();
+  cores.give(core);
+}
+
+void runtime_core::take_down() noexcept {
+  while (pins_.load(acquire) != 0) std::this_thread::yield();  // pairs with ~pin
+  schedulers_.clear();
+  coordinator_.reset();
+  queue_.reset();
+  stacks_.reset();
+  live_.store(0, relaxed);  // relaxed: nobody uses this core now
+}
+
+// ---- one run ---------------------------------------------------------------------------------
+
+void runtime_core::claim() {
+  if (scheduler::current() != nullptr) throw misuse("smarm::runtime::run: called by an actor");
+  // acquire: pairs with end_claim: a former run has been cleared up.
+  if (claimed_.exchange(true, acquire)) {
+    throw misuse("smarm::runtime::run: this runtime is running already");
+  }
+  gate_.store(static_cast<std::uint32_t>(gate::waiting), relaxed);  // relaxed: thread start orders
+  try {
+    const signals_blocked block;
+    threads_.reserve(settings_.schedulers);
+    for (unsigned i = 1; i < settings_.schedulers; ++i) {
+      threads_.emplace_back([this, i] { scheduler_thread(i); });
+    }
+  } catch (...) {
+    end_claim();
+    throw;
+  }
+}
+
+void runtime_core::scheduler_thread(unsigned index) noexcept {
+  const std::string name = "smarm/" + std::to_string(index);
+  pthread_setname_np(pthread_self(), name.c_str());
+  const auto waiting = static_cast<std::uint32_t>(gate::waiting);
+  while (gate_.load(acquire) == waiting) {  // pairs with open_gate
+    (void)futex_wait(gate_, waiting);
+  }
+  if (gate_.load(relaxed) == static_cast<std::uint32_t>(gate::called_off)) return;  // relaxed: read
+  const prompt_timers prompt;
+  schedulers_[index]->run();
+}
+
+void runtime_core::open_gate(gate how) noexcept {
+  gate_.store(static_cast<std::uint32_t>(how), release);  // pairs with scheduler_thread
+  futex_wake(gate_, INT32_MAX);
+}
+
+void runtime_core::run() noexcept {
+  open_gate(gate::opened);
+  {
+    const prompt_timers prompt;
+    schedulers_[0]->run();
+  }
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+  // The drivers' threads are joined here, with no lock held that they could want.
+  for (atomic<driver*>& made : drivers_) {
+    delete made.exchange(nullptr, acquire);  // pairs with driver_of
+  }
+  while (pins_.load(acquire) != 0) std::this_thread::yield();  // pairs with ~pin
+  SMARM_ASSERT(timers_.size() == 0, "no timer outlives the actors of a run", timers_.size());
+}
+
+void runtime_core::end_claim() noexcept {
+  if (!threads_.empty()) {
+    open_gate(gate::called_off);
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+  // release: a spawn from outside that is admitted now sees a core that is at rest.
+  live_.fetch_and(~closed, release);
+  claimed_.store(false, release);  // pairs with claim and destroy
+}
+
+// ---- counts and the verdict ------------------------------------------------------------------
+
+std::error_code runtime_core::admit(bool from_inside) noexcept {
+  if (from_inside) {
+    // relaxed: the spawner lives, so the count is not zero and cannot be closed.
+    const std::uint64_t before = live_.fetch_add(1, relaxed);
+    if (before < settings_.max_actors) return {};
+    live_.fetch_sub(1, relaxed);  // relaxed: as above
+    return std::make_error_code(std::errc::resource_unavailable_try_again);
+  }
+  std::uint64_t before = live_.load(relaxed);  // relaxed: the exchange validates it
+  do {
+    if ((before & closed) != 0) return std::make_error_code(std::errc::operation_canceled);
+    if (before >= settings_.max_actors) {
+      return std::make_error_code(std::errc::resource_unavailable_try_again);
+    }
+    // acquire: pairs with end_claim: the core is at rest or running, not between.
+  } while (!live_.compare_exchange_weak(before, before + 1, acquire, relaxed));
+  return {};
+}
+
+void runtime_core::discharge() noexcept {
+  // release: pairs with may_end and try_end: all that the actor did comes before the end of run.
+  const std::uint64_t before = live_.fetch_sub(1, release);
+  SMARM_ASSERT((before & ~closed) != 0, "an actor is counted out once", before);
+}
+
+std::size_t runtime_core::live_count() const noexcept {
+  return live_.load(relaxed) & ~closed;  // relaxed: a count
+}
+
+bool runtime_core::may_end() const noexcept {
+  const std::uint64_t live = live_.load(acquire);  // pairs with discharge
+  if (live == closed) return true;
+  // Read second: operations are started by actors that live.
+  return live == 0 && outstanding_.load(acquire) == 0;  // pairs with operation_finished
+}
+
+bool runtime_core::try_end() noexcept {
+  if (!may_end()) return false;
+  std::uint64_t nobody = 0;
+  // acq_rel: acquire pairs with discharge; release with a spawn from outside that finds it closed.
+  return live_.compare_exchange_strong(nobody, closed, acq_rel, acquire) || nobody == closed;
+}
+
+void runtime_core::operation_started() noexcept {
+  // relaxed: the actor that starts it lives, and its discharge releases.
+  outstanding_.fetch_add(1, relaxed);
+}
+
+void runtime_core::operation_finished() noexcept {
+  // acq_rel: release pairs with may_end; acquire so that the look at live_ comes after.
+  if (outstanding_.fetch_sub(1, acq_rel) == 1 && may_end()) coordinator_->wake_all();
+}
+
+void runtime_core::offer_to_others() noexcept {
+  // LIMIT: a few turns of the CPU; then the actor runs where it was.
+  for (int i = 0; i < 20 && !queue_->looks_empty(); ++i) std::this_thread::yield();
+}
+
+driver& runtime_core::driver_of(driver_kind kind, std::unique_ptr<driver> (*make)(runtime_core&)) {
+  atomic<driver*>& made = drivers_[static_cast<int>(kind)];
+  if (driver* const present = made.load(acquire)) return *present;  // pairs with the store below
+  const std::scoped_lock guard(drivers_lock_);
+  if (driver* const present = made.load(relaxed)) return *present;  // relaxed: under the lock
+  const signals_blocked block;
+  driver* const fresh = make(*this).release();
+  made.store(fresh, release);  // publishes the driver
+  return *fresh;
+}
+
+void runtime_core::stop_all() noexcept {
+  slot_table& table = slot_table::instance();
+  const std::uint32_t size = table.size();
+  for (std::uint32_t index = 0; index < size; ++index) {
+    slot* const at = table.find(index);
+    const slot_word now = at->state.status();
+    // relaxed: behind status's acquire, as in find_slot.
+    if (!now.is_live() || at->owner.load(relaxed) != this) continue;
+    (void)stop_slot(*at, now.generation());
+  }
+}
+
+runtime_counts runtime_core::counts() const noexcept {
+  const stack_pool::counters stacks = stacks_->count();
+  runtime_counts now;
+  now.actors = live_count();
+  now.stacks_in_use = stacks.in_use;
+  now.stacks_cached = stacks.cached;
+  now.timers = timers_.size();
+  now.fd_waiters = fd_waiters.load(relaxed);        // relaxed: a count
+  now.io_outstanding = outstanding_.load(relaxed);  // relaxed: a count
+  now.scheduler_wakes = coordinator_->wakes();
+  for (const auto& each : schedulers_) now.migrations += each->migrations();
+  return now;
+}
+
+}  // namespace smarm::detail

@@ -1,0 +1,297 @@
+// slot_state is the one word that says what an actor is doing and who may touch it.
+//
+//   bits 63..36 generation   which actor of the slot this is; 0 is nobody's
+//   bits 35..6  wait epoch   which wait of that actor is the open one
+//   bits 5..3   flags        stop requested; shielded from stop; done
+//   bits 2..0   state        run_state
+//
+//               publish_queued        try_claim          set_done, reclaim
+//     vacant ------------------> queued -------> running -----------------> vacant, generation + 1
+//                                 ^  ^            |   ^ |
+//                     yield_return|  |            |   | | unpark (this epoch)
+//                                 +--|------------+   | v
+//                                 |  |            |  notified
+//       unpark / stop: epoch + 1  |  | park_return|   |
+//                                 |  +------------|---+ park_return: a wake came first
+//                                 |               v
+//                                 +------------ parked
+//
+// Invariants
+//   1. Only the functions below write the word, and each asserts the state it starts from.
+//   2. An actor stands in a run queue exactly while its state is queued: whoever makes it queued
+//      enqueues it, once.
+//   3. A wait is (generation, epoch). Whoever ends it (a wake, a stop, a wake that came before the
+//      park) moves the epoch on, so every other copy of its waker is stale from then on.
+//   4. A generation is used once. When they are used up the slot is retired, so a pid is unique.
+//   5. From set_done on nobody finds the actor, though its result's destructor may still run, and
+//      even park, on its stack: it is shielded then.
+// Threads: the state's owner calls publish_queued, try_claim, yield_return, park_return, set_done,
+// reclaim, begin_wait and the shield; anybody calls unpark, request_stop and reads the status.
+//
+// Why one word: every race between park, wake, stop, exit and reuse is then one compare-exchange
+// on one location, which gives these events a single order for all threads.
+#pragma once
+
+#include <cstdint>
+
+#include "base/assert.hpp"
+#include "base/atomic.hpp"
+
+namespace smarm::detail {
+
+enum class run_state : std::uint8_t {
+  vacant,    // in a free list; nobody's
+  queued,    // in exactly one run queue or run-next; nobody owns the stack
+  running,   // on a scheduler, which owns the stack
+  notified,  // running, and the wake of the open wait has come already: it will not park
+  parked,    // registered with what it waits for; whoever unparks it owns the next step
+};
+
+// slot_word is a decoded copy of the word.
+class slot_word {
+ public:
+  static constexpr std::uint64_t state_mask = 0x7;
+  static constexpr std::uint64_t stop_flag = 1U << 3;
+  static constexpr std::uint64_t shield_flag = 1U << 4;
+  static constexpr std::uint64_t done_flag = 1U << 5;
+  static constexpr unsigned epoch_shift = 6;
+  static constexpr std::uint64_t epoch_one = std::uint64_t{1} << epoch_shift;
+  static constexpr std::uint64_t epoch_mask = ((std::uint64_t{1} << 30) - 1) << epoch_shift;
+  static constexpr unsigned generation_shift = 36;
+  static constexpr std::uint32_t generation_max = (std::uint32_t{1} << 28) - 1;
+  // ticket_mask covers what identifies a wait: generation and epoch.
+  static constexpr std::uint64_t ticket_mask = ~std::uint64_t{0x3f};
+
+  constexpr explicit slot_word(std::uint64_t bits) noexcept : bits_(bits) {}
+
+  static constexpr slot_word make(std::uint32_t generation, run_state state) noexcept {
+    return slot_word((std::uint64_t{generation} << generation_shift) |
+                     static_cast<std::uint64_t>(state));
+  }
+
+  [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return bits_; }
+  [[nodiscard]] constexpr run_state state() const noexcept {
+    return static_cast<run_state>(bits_ & state_mask);
+  }
+  [[nodiscard]] constexpr std::uint32_t generation() const noexcept {
+    return static_cast<std::uint32_t>(bits_ >> generation_shift);
+  }
+  [[nodiscard]] constexpr std::uint64_t ticket() const noexcept { return bits_ & ticket_mask; }
+  [[nodiscard]] constexpr bool stop_requested() const noexcept { return (bits_ & stop_flag) != 0; }
+  [[nodiscard]] constexpr bool is_shielded() const noexcept { return (bits_ & shield_flag) != 0; }
+  [[nodiscard]] constexpr bool is_live() const noexcept {
+    return state() != run_state::vacant && (bits_ & done_flag) == 0;
+  }
+
+  [[nodiscard]] constexpr slot_word with_state(run_state state) const noexcept {
+    return slot_word((bits_ & ~state_mask) | static_cast<std::uint64_t>(state));
+  }
+  [[nodiscard]] constexpr slot_word with_stop() const noexcept {
+    return slot_word(bits_ | stop_flag);
+  }
+  // next_epoch wraps within its field: an epoch comes again after 2^30 waits of one actor, and is
+  // held meanwhile at most by a waker that is just being called.
+  [[nodiscard]] constexpr slot_word next_epoch() const noexcept {
+    return slot_word((bits_ & ~epoch_mask) | ((bits_ + epoch_one) & epoch_mask));
+  }
+
+ private:
+  std::uint64_t bits_;
+};
+
+class slot_state {
+ public:
+  // What a transition leaves the caller to do.
+  enum class unparked : std::uint8_t {
+    must_enqueue,  // it was parked and is queued now: the caller enqueues it
+    noted,         // it is still on its stack and will see the wake instead of parking
+    stale,         // that wait is over; nothing happened
+  };
+  enum class park_end : std::uint8_t {
+    parked,        // it waits; its stack may run elsewhere at once
+    must_enqueue,  // a wake or a stop came first; it is queued now: the caller enqueues it
+  };
+  enum class stop_result : std::uint8_t { no_such_actor, requested, must_enqueue };
+
+  // status: a snapshot for cold paths and assertions. Any thread.
+  // acquire: pairs with publish_queued, so that who finds the generation alive sees its fields.
+  [[nodiscard]] slot_word status() const noexcept { return slot_word(word_.load(acquire)); }
+
+  // is_live tells whether the actor of that generation lives; total over forged generations.
+  [[nodiscard]] bool is_live(std::uint32_t generation) const noexcept {
+    const slot_word now = status();
+    return now.generation() == generation && now.is_live();
+  }
+
+  // publish_queued brings a vacant slot's next actor to life. Its fields have been written.
+  void publish_queued() noexcept;
+  // try_claim takes a queued actor for running it.
+  void try_claim() noexcept;
+  // yield_return puts a running actor, whose context has been saved, back to queued.
+  void yield_return() noexcept;
+  // park_return parks a running actor whose context has been saved, unless it was woken or, being
+  // unshielded, asked to stop meanwhile.
+  [[nodiscard]] park_end park_return() noexcept;
+  // set_done hides a running actor whose function has ended from everybody, and shields it.
+  void set_done() noexcept;
+  // reclaim makes the slot of a done actor, still running, vacant for the next generation; false:
+  // generations are used up, retire it.
+  [[nodiscard]] bool reclaim() noexcept;
+
+  // begin_wait returns the ticket of a new wait. `opened` says that this actor has opened the
+  // present epoch before without its wait having been ended by a wake.
+  [[nodiscard]] std::uint64_t begin_wait(bool opened) noexcept;
+  // consume_notification takes a wake that has come before the park; false: none has.
+  [[nodiscard]] bool consume_notification() noexcept;
+  // peek is the owner's own look: is a stop pending, has a wake come.
+  [[nodiscard]] slot_word peek() const noexcept {
+    return slot_word(word_.load(relaxed));  // relaxed: own word; park_return decides for good
+  }
+  void set_shield() noexcept;
+  void clear_shield() noexcept;
+
+  // unpark ends the wait `ticket`. Any thread.
+  [[nodiscard]] unparked unpark(std::uint64_t ticket) noexcept;
+  // request_stop sets the sticky stop of that generation and ends its wait if it is parked
+  // unshielded. Any thread.
+  [[nodiscard]] stop_result request_stop(std::uint32_t generation) noexcept;
+
+ private:
+  atomic<std::uint64_t> word_{slot_word::make(1, run_state::vacant).bits()};
+};
+
+inline void slot_state::publish_queued() noexcept {
+  const slot_word old(word_.load(relaxed));  // relaxed: vacant, so nobody else writes it
+  SMARM_ASSERT(old.state() == run_state::vacant, "only a vacant slot is published", old.bits());
+  // release: publishes the fields of the new actor to whoever finds it alive (status, unpark,
+  // request_stop) or claims it. Without it they read the fields of the actor before.
+  word_.store(slot_word::make(old.generation(), run_state::queued).bits(), release);
+}
+
+inline void slot_state::try_claim() noexcept {
+  constexpr std::uint64_t step = static_cast<std::uint64_t>(run_state::running) -
+                                 static_cast<std::uint64_t>(run_state::queued);
+  // acquire: pairs with the release of park_return, yield_return or publish_queued that made this
+  // stack or closure resumable, and with unpark's, which publishes what the waker wrote.
+  const slot_word old(word_.fetch_add(step, acquire));
+  SMARM_ASSERT(old.state() == run_state::queued, "only a queued actor is claimed", old.bits());
+}
+
+inline void slot_state::yield_return() noexcept {
+  std::uint64_t bits = word_.load(relaxed);  // relaxed: the exchange below validates it
+  for (;;) {
+    const slot_word old(bits);
+    SMARM_ASSERT(old.state() == run_state::running || old.state() == run_state::notified,
+                 "only a running actor yields", old.bits());
+    // release: publishes the saved context; pairs with try_claim.
+    if (word_.compare_exchange_weak(bits, old.with_state(run_state::queued).bits(), release,
+                                    relaxed)) {
+      return;
+    }
+  }
+}
+
+inline slot_state::park_end slot_state::park_return() noexcept {
+  std::uint64_t bits = word_.load(relaxed);  // relaxed: the exchange below validates it
+  for (;;) {
+    const slot_word old(bits);
+    SMARM_ASSERT(old.state() == run_state::running || old.state() == run_state::notified,
+                 "only a running actor parks", old.bits());
+    const bool stop = old.stop_requested() && !old.is_shielded();
+    const bool stay = old.state() == run_state::notified || stop;
+    const slot_word next =
+        stay ? old.next_epoch().with_state(run_state::queued) : old.with_state(run_state::parked);
+    // release: publishes the saved context; pairs with unpark (acquire), whose queue hands it to
+    // try_claim. acquire: pairs with the unpark that noted its wake: what the waker wrote before
+    // is passed on by the release of this same exchange.
+    if (word_.compare_exchange_weak(bits, next.bits(), acq_rel, relaxed)) {
+      return stay ? park_end::must_enqueue : park_end::parked;
+    }
+  }
+}
+
+inline void slot_state::set_done() noexcept {
+  // relaxed: what the exit publishes goes through the joiner's cell and the hooks' lock; the word
+  // itself only has to stop matching, and request_stop's exchange sees it or comes before it.
+  const slot_word old(word_.fetch_or(slot_word::done_flag | slot_word::shield_flag, relaxed));
+  SMARM_ASSERT(old.state() == run_state::running || old.state() == run_state::notified,
+               "only a running actor ends", old.bits());
+}
+
+inline bool slot_state::reclaim() noexcept {
+  const slot_word old(word_.load(relaxed));  // relaxed: own word
+  SMARM_ASSERT((old.bits() & slot_word::done_flag) != 0, "only a done actor is reclaimed",
+               old.bits());
+  const bool used_up = old.generation() == slot_word::generation_max;
+  const std::uint32_t next = used_up ? 0 : old.generation() + 1;
+  // A store and no exchange: the one write that may still race is a late waker's running ->
+  // notified, which is then lost as it should be, or fails on the new generation.
+  // release: the next publish may be another thread's; its free list orders the rest.
+  word_.store(slot_word::make(next, run_state::vacant).bits(), release);
+  return !used_up;
+}
+
+inline std::uint64_t slot_state::begin_wait(bool opened) noexcept {
+  std::uint64_t bits = word_.load(relaxed);  // relaxed: own epoch; only stop and wakes move it
+  if (!opened) return slot_word(bits).ticket();
+  for (;;) {
+    const slot_word old(bits);
+    const slot_word next = old.next_epoch().with_state(run_state::running);
+    // relaxed: the ticket is published by the lock or exchange that publishes the registration.
+    if (word_.compare_exchange_weak(bits, next.bits(), relaxed, relaxed)) return next.ticket();
+  }
+}
+
+inline bool slot_state::consume_notification() noexcept {
+  std::uint64_t bits = word_.load(relaxed);  // relaxed: the exchange below validates it
+  for (;;) {
+    const slot_word old(bits);
+    if (old.state() != run_state::notified) return false;
+    const slot_word next = old.next_epoch().with_state(run_state::running);
+    // acquire: pairs with unpark's release: what the waker wrote is visible after the wait.
+    if (word_.compare_exchange_weak(bits, next.bits(), acquire, relaxed)) return true;
+  }
+}
+
+inline slot_state::unparked slot_state::unpark(std::uint64_t ticket) noexcept {
+  std::uint64_t bits = word_.load(relaxed);  // relaxed: the exchange below validates it
+  for (;;) {
+    const slot_word old(bits);
+    if (old.ticket() != ticket) return unparked::stale;
+    const bool parked = old.state() == run_state::parked;
+    if (!parked && old.state() != run_state::running) return unparked::stale;
+    const slot_word next = parked ? old.next_epoch().with_state(run_state::queued)
+                                  : old.with_state(run_state::notified);
+    // release: what the waker wrote before; pairs with try_claim and consume_notification.
+    // acquire: pairs with park_return, so that the enqueuer may read the saved context.
+    if (word_.compare_exchange_weak(bits, next.bits(), acq_rel, relaxed)) {
+      return parked ? unparked::must_enqueue : unparked::noted;
+    }
+  }
+}
+
+inline slot_state::stop_result slot_state::request_stop(std::uint32_t generation) noexcept {
+  std::uint64_t bits = word_.load(relaxed);  // relaxed: the exchange below validates it
+  for (;;) {
+    const slot_word old(bits);
+    if (old.generation() != generation || !old.is_live()) return stop_result::no_such_actor;
+    const bool wake = old.state() == run_state::parked && !old.is_shielded();
+    const slot_word next =
+        wake ? old.with_stop().next_epoch().with_state(run_state::queued) : old.with_stop();
+    // release: what the stopper wrote is visible to the unwinding actor; acquire as in unpark.
+    if (word_.compare_exchange_weak(bits, next.bits(), acq_rel, relaxed)) {
+      return wake ? stop_result::must_enqueue : stop_result::requested;
+    }
+  }
+}
+
+inline void slot_state::set_shield() noexcept {
+  // relaxed: request_stop's exchange on the same word sees it or is seen by it.
+  word_.fetch_or(slot_word::shield_flag, relaxed);
+}
+
+inline void slot_state::clear_shield() noexcept {
+  word_.fetch_and(~slot_word::shield_flag, relaxed);  // relaxed: as set_shield
+}
+
+}  // namespace smarm::detail

@@ -1,0 +1,94 @@
+// timers is the wheel of armed deadlines of one runtime.
+//
+// A hierarchical wheel: level L has 64 buckets of 2^(14 + 6L) ns, so level 0 resolves 16 us and
+// nine levels span the clock. A timer lies in the bucket of the highest bit in which its tick
+// differs from the wheel's present one; when time enters a bucket of an upper level its timers are
+// dealt to the levels below. Deadlines are kept and compared in full nanoseconds; the wheel only
+// orders them.
+//
+// Invariants
+//   1. insert and cancel touch one list each: O(1). A cancelled timer is gone at once.
+//   2. earliest_ is never later than the earliest armed deadline. Written under lock_, read by
+//      everybody without it.
+//   3. A node is touched by the wheel only while it is linked, under lock_; cancel returns when the
+//      wheel is through with it, so it may live on the waiter's stack.
+// Threads: any, under lock_. Wakers are called outside it.
+//
+// Why not a heap: cancel is the common end of a timeout, and a heap pays log n cache misses for it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/atomic.hpp"
+#include "base/clock.hpp"
+#include "base/intrusive_list.hpp"
+#include "base/raw_mutex.hpp"
+#include "sched/wait.hpp"
+
+namespace smarm::detail {
+
+// timer is one armed deadline and whom to wake at it.
+class timer : public list_link {
+ public:
+  timer(std::int64_t deadline_ns, const waker& target) noexcept
+      : deadline_ns_(deadline_ns), target_(target) {}
+
+ private:
+  friend class timers;
+  std::int64_t deadline_ns_;
+  waker target_;
+  std::uint8_t level_ = 0;   // where it is linked: guarded by lock_
+  std::uint8_t bucket_ = 0;  // likewise
+  bool fired_ = false;       // guarded by lock_
+};
+
+class timers {
+ public:
+  timers() noexcept;
+
+  // insert arms the timer; true: it is the earliest now.
+  bool insert(timer& node) noexcept;
+
+  // cancel disarms it; true: it had not fired.
+  bool cancel(timer& node) noexcept;
+
+  // fire_due wakes every timer whose deadline is `now_ns` or earlier, and returns how many.
+  std::size_t fire_due(std::int64_t now_ns) noexcept;
+
+  // earliest is the moment to look next: never_ns, or a point not later than the first deadline.
+  [[nodiscard]] std::int64_t earliest() const noexcept {
+    return earliest_.load(relaxed);  // relaxed: whoever sleeps on it orders itself by fences
+  }
+  [[nodiscard]] std::size_t size() const noexcept {
+    return size_.load(relaxed);  // relaxed: a statistic
+  }
+
+ private:
+  static constexpr unsigned tick_shift = 14;
+  static constexpr unsigned level_bits = 6;
+  static constexpr unsigned levels = 9;
+  static constexpr unsigned buckets = 1U << level_bits;
+  static constexpr std::size_t scan_max = 32;
+
+  struct level {
+    std::uint64_t occupied = 0;  // bit b: bucket b is not empty
+    std::array<intrusive_list<timer>, buckets> bucket;
+  };
+
+  // All of these: lock_ held.
+  void link(timer& node) noexcept;
+  void unlink(timer& node) noexcept;
+  std::size_t take_due(std::int64_t now_ns, waker* out, std::size_t room) noexcept;
+  bool cascade(std::int64_t now_ns) noexcept;
+  void refresh_earliest() noexcept;
+
+  raw_mutex lock_;          // leaf; guards everything below
+  std::uint64_t now_tick_;  // the wheel's present; no armed timer lies before its bucket
+  std::array<level, levels> levels_;
+  atomic<std::int64_t> earliest_{never_ns};
+  atomic<std::size_t> size_{0};
+};
+
+}  // namespace smarm::detail
