@@ -1,3 +1,4 @@
+// Making, sharing, joining and freeing of actor bodies: the core behind spawn and join_handle.
 #include "sched/body.hpp"
 
 #include <algorithm>

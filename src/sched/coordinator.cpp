@@ -1,3 +1,4 @@
+// The protocols of coordinator.hpp: each fence and order has its reason beside it.
 #include "sched/coordinator.hpp"
 
 #include <bit>

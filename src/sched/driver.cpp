@@ -1,3 +1,4 @@
+// The drivers' side of the runtime core, as the functions that the io layer sees.
 #include "sched/driver.hpp"
 
 #include "sched/runtime_core.hpp"

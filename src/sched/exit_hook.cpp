@@ -1,3 +1,4 @@
+// Hooks on an actor's exit: hanging them on, taking them off, calling them, and the last resort.
 #include "sched/exit_hook.hpp"
 
 #include <cstdio>

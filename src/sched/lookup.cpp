@@ -1,3 +1,4 @@
+// From a pid to its slot, and the stop of the actor found there.
 #include "sched/lookup.hpp"
 
 #include "sched/runtime_core.hpp"

@@ -1,3 +1,4 @@
+// The permit and the sleep of parker.hpp, on one futex word.
 #include "sched/parker.hpp"
 
 #include "base/futex.hpp"

@@ -1,3 +1,4 @@
+// The three run queues of run_queue.hpp and the choice among them.
 #include "sched/run_queue.hpp"
 
 #include <sys/mman.h>
@@ -5,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <new>
-#include <thread>
 
 #include "base/assert.hpp"
 
@@ -125,11 +125,7 @@ run_queue::run_queue(run_queue_kind kind, unsigned schedulers, std::size_t max_a
 }
 
 void run_queue::grow(std::size_t actors) {
-  while (grow_lock_.exchange(1, acquire) != 0) std::this_thread::yield();  // pairs with the store
-  const struct unlock {
-    atomic<std::uint32_t>& word;
-    ~unlock() { word.store(0, release); }  // pairs with the exchange: one grows at a time
-  } at_the_end{grow_lock_};
+  const std::scoped_lock guard(grow_lock_);
   if (actors <= reserved_.load(relaxed)) return;  // relaxed: written under this lock
   const std::size_t capacity = std::max<std::size_t>(256, std::bit_ceil(actors));
   for (unsigned i = 0; i < stripe_count_; ++i) stripes_[i].ring.reserve(capacity);

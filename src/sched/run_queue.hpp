@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 #include <smarm/config.hpp>
 
@@ -115,7 +116,8 @@ class run_queue {
   mpmc_ring ring_;
   // How many actors there is room for. Written under grow_lock_, read by spawn.
   atomic<std::size_t> reserved_{0};
-  atomic<std::uint32_t> grow_lock_{0};  // a futex word: grow allocates, so no leaf lock serves
+  // Guards growth. No leaf: its holder allocates and takes the rings' locks. Never held at a park.
+  std::mutex grow_lock_;
 };
 
 }  // namespace smarm::detail

@@ -1,3 +1,4 @@
+// The public runtime as a thin shell over runtime_core.
 #include <smarm/runtime.hpp>
 
 #include "sched/lookup.hpp"

@@ -1,3 +1,4 @@
+// Building a runtime, running it, and the count that tells when it is over.
 #include "sched/runtime_core.hpp"
 
 #include <pthread.h>

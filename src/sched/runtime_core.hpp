@@ -128,7 +128,9 @@ class runtime_core {
   std::vector<std::unique_ptr<scheduler>> schedulers_;
   std::vector<std::thread> threads_;  // schedulers 1 and up, while claimed
 
-  std::mutex drivers_lock_;  // guards making a driver; never held while one is shut down
+  // Guards making a driver. No leaf: making one allocates and starts a thread. Never held at a
+  // park, nor while a driver is shut down.
+  std::mutex drivers_lock_;
   // Written once a run under drivers_lock_ (release), read without it (acquire).
   atomic<driver*> drivers_[driver_kinds]{};
 

@@ -1,3 +1,4 @@
+// What a scheduler does, in four parts: pick, switch, begin and end an actor, sleep.
 #include "sched/scheduler.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Growth and free list of the process-wide slot table.
 #include "sched/slot_table.hpp"
 
 #include <new>

@@ -1,3 +1,4 @@
+// Parkers for foreign threads, and the pool that keeps them alive for late wakers.
 #include "sched/thread_parker.hpp"
 
 #include <pthread.h>

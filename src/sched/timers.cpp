@@ -1,3 +1,4 @@
+// The timer wheel: linking, dealing down, firing.
 #include "sched/timers.hpp"
 
 #include <algorithm>
