@@ -97,7 +97,10 @@ TEST_P(overflow, by_one_frame_larger_than_the_guard_is_caught_too) {
                "smarm: stack overflow in actor 12\\.3");
 }
 
-void access_a_bad_address() { *reinterpret_cast<volatile char*>(16) = 1; }
+// Read through a volatile, or the compiler sees what is coming.
+volatile std::uintptr_t bad_address = 16;
+
+void access_a_bad_address() { *reinterpret_cast<volatile char*>(bad_address) = 1; }
 
 TEST_P(overflow, is_not_what_another_bad_access_is_called) {
   EXPECT_EXIT(
