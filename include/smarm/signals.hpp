@@ -25,7 +25,7 @@ class signals {
   // SIGSTOP) or that a fault raises (SIGSEGV, SIGBUS, SIGFPE, SIGILL), and std::system_error where
   // there are too many subscriptions or no descriptors left. Any thread; never parks.
   explicit signals(std::initializer_list<int> numbers);
-  // A moved-from object has no subscription: recv returns nothing at once.
+  // A moved-from object has no subscription; receiving from it throws misuse.
   signals(signals&& other) noexcept
       : pipe_(std::move(other.pipe_)), entry_(std::exchange(other.entry_, -1)) {}
   signals& operator=(signals&& other) noexcept {

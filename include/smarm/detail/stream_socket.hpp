@@ -30,8 +30,9 @@ namespace detail {
 class stream_socket {
  public:
   stream_socket() noexcept = default;
-  // Takes a socket in non-blocking mode, open and nobody else's.
-  explicit stream_socket(unique_fd fd);
+  // adopt takes a socket in non-blocking mode that nobody else has; `local` says that it is a Unix
+  // socket. The one error is too_many_files_open, for a descriptor number beyond 2^24.
+  [[nodiscard]] static io_result<stream_socket> adopt(unique_fd fd, bool local) noexcept;
   stream_socket(stream_socket&& other) noexcept
       : fd_(std::exchange(other.fd_, -1)), generation_(std::exchange(other.generation_, 0)) {}
   stream_socket& operator=(stream_socket&& other) noexcept {
@@ -51,6 +52,11 @@ class stream_socket {
   io_result<void> write_all(const_buffer from, deadline until);
   io_result<void> write_all(std::span<const const_buffer> from, deadline until);
   io_result<void> shutdown_write() noexcept;
+  io_result<void> set_option(int level, int name, int value) noexcept;
+
+  // name writes the socket's own address or the peer's to `address`, which has room for a
+  // sockaddr_storage.
+  io_result<void> name(bool peer, void* address) const noexcept;
 
   // accept waits for a connection and returns it in non-blocking mode. Errors of the connection are
   // passed over; where descriptors or memory run out it tries again after a pause.
@@ -67,6 +73,8 @@ class stream_socket {
   [[nodiscard]] int native_handle() const noexcept { return fd_; }
 
  private:
+  stream_socket(int fd, std::uint32_t generation) noexcept : fd_(fd), generation_(generation) {}
+
   int fd_ = -1;
   std::uint32_t generation_ = 0;
 };
