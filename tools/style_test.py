@@ -39,9 +39,11 @@ class Graph(unittest.TestCase):
         self.assertEqual(self.edge(graph.sideways_include, "src/sync/x.cpp", "io/driver.hpp"),
                          ["src/sync/x.cpp:2"])
 
-    def test_an_app_includes_public_headers_only(self):
+    def test_an_app_includes_public_headers_and_base_only(self):
         path = "apps/sider/x.cpp"
-        self.assertEqual(self.edge(graph.private_header, path, "base/assert.hpp"), [path + ":2"])
+        self.assertEqual(self.edge(graph.private_header, path, "sched/park.hpp"), [path + ":2"])
+        self.assertEqual(self.edge(graph.private_header, path, "base/assert.hpp"), [])
+        self.assertEqual(self.edge(graph.private_header, "bench/x.cpp", "base/assert.hpp"), ["bench/x.cpp:2"])
         self.assertEqual(self.edge(graph.private_header, path, "smarm/detail/box.hpp"), [path + ":2"])
         self.assertEqual(self.edge(graph.private_header, path, "smarm/pid.hpp"), [])
 
@@ -129,7 +131,8 @@ class Text(unittest.TestCase):
         for call in ("::read(fd, p, n);", "n = epoll_wait(a, b, c, d);", "::poll(p, 1, -1);"):
             self.assertEqual(len(self.one(text.blocking_call, call + "\n")), 1, call)
             self.assertEqual(self.one(text.blocking_call, call + "\n", "src/io/x.cpp"), [], call)
-        for call in ("::write(STDERR_FILENO, p, n);", "stream.read(p);", "file::read(p);", "send(x);"):
+        for call in ("::write(STDERR_FILENO, p, n);", "stream.read(p);", "file::read(p);", "send(x);",
+                     "::poll(&p, 1, 0);", "::recv(fd, p, n, MSG_PEEK | MSG_DONTWAIT);"):
             self.assertEqual(self.one(text.blocking_call, call + "\n"), [], call)
 
     def test_atomic_accesses_are_explained(self):

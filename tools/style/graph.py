@@ -79,9 +79,13 @@ def sideways_include(tree):
 
 
 def private_header(tree):
-    """Apps, examples and benchmarks include public headers only, and nothing of smarm/detail."""
+    """Apps, examples and benchmarks include public headers only, and nothing of smarm/detail.
+
+    An app may also stand on base: it is no user's program but part of this house, and has its asserts
+    and atomics from the same place.
+    """
     for source, line, target in edges(tree):
-        if source.layer not in USERS:
+        if source.layer not in USERS or source.layer == "apps" and target.layer == "base":
             continue
         if target.layer in RANK or target.layer == "tests" and not source.is_test:
             yield Finding(source.path, line, f"{target.path} is private: use what include/smarm offers")

@@ -126,7 +126,7 @@ def only(*prefixes):
 # pattern, what to do instead, who may say it all the same
 WORDS = [
     (r"\bstd::(atomic|memory_order|atomic_\w+)\b|#\s*include\s*<atomic>",
-     "go through base/atomic.hpp (in an app: send a message), so that a model can stand in for it",
+     "go through base/atomic.hpp, so that a model can stand in for it",
      lambda s: s.path.startswith("src/base/atomic") or s.is_test or s.role == "bench"
      or s.path.startswith("bench/")),
     (r"\bthread_local\b|\b__thread\b",
@@ -190,8 +190,10 @@ def blocking_call(tree):
             continue
         for number, line in enumerate(source.code, 1):
             match = re.search(BLOCKING, line) or re.search(BLOCKING_BARE, line)
-            # The last words of a dying process go straight to its standard error.
-            if match and not re.search(r"write\s*\(\s*(2|STDERR_FILENO)\b", line):
+            # The last words of a dying process go straight to its standard error; a poll of no
+            # time and a call with MSG_DONTWAIT cannot wait.
+            harmless = r"write\s*\(\s*(2|STDERR_FILENO)\b|poll\s*\(.*,\s*0\)|MSG_DONTWAIT"
+            if match and not re.search(harmless, line):
                 yield Finding(source.path, number, f"{match[0].strip()}...) may wait and hold up a "
                               "scheduler: use src/io, or smarm::blocking")
 
