@@ -22,3 +22,9 @@
 #include <smarm/semaphore.hpp>
 
 // What they do with the world outside.
+#include <smarm/blocking.hpp>
+#include <smarm/fd.hpp>
+#include <smarm/io_result.hpp>
+#include <smarm/signals.hpp>
+#include <smarm/tcp.hpp>
+#include <smarm/unix_socket.hpp>
