@@ -32,7 +32,11 @@ void free_allocation(body_header& header) noexcept {
   std::byte* const memory = allocation_of(header);
   const std::size_t align = header.align;
   header.~body_header();
-  ::operator delete(memory, std::align_val_t(align));
+  if (align > __STDCPP_DEFAULT_NEW_ALIGNMENT__) {
+    ::operator delete(memory, std::align_val_t(align));
+  } else {
+    ::operator delete(memory);
+  }
 }
 
 // Gives the new actor a slot and makes it runnable. The caller has counted it.
@@ -76,8 +80,11 @@ void body_header::end(exit_reason reason) noexcept {
 
 void* body_allocate(std::size_t size, std::size_t align) {
   align = std::max(align, alignof(std::max_align_t));
-  auto* const memory =
-      static_cast<std::byte*>(::operator new(offset_for(align) + size, std::align_val_t(align)));
+  const std::size_t bytes = offset_for(align) + size;
+  // The aligned form costs a multiple of the plain one, which serves nearly all.
+  auto* const memory = static_cast<std::byte*>(align > __STDCPP_DEFAULT_NEW_ALIGNMENT__
+                                                   ? ::operator new(bytes, std::align_val_t(align))
+                                                   : ::operator new(bytes));
   std::byte* const body = memory + offset_for(align);
   auto* const header = ::new (body - body_offset) body_header;
   header->align = static_cast<std::uint32_t>(align);

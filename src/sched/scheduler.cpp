@@ -210,6 +210,7 @@ void scheduler::finish_previous(switch_message message) noexcept {
       }
       return;
     case leaving::yielding:
+      previous->migration_tried = true;  // no park: a yield stays cheap in debug builds too
       previous->state.yield_return();
       core_.enqueue(index_, *previous);
       return;
