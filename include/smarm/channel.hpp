@@ -132,7 +132,8 @@ class receiver {
   [[nodiscard]] std::expected<T, recv_error> recv_until(deadline until) {
     detail::channel_core& core = ref_.require();
     detail::channel_status status{};
-    return take(core, detail::channel_front(core, until, status), status);
+    void* const cell = detail::channel_front(core, until, status);
+    return take(core, cell, status);
   }
   template <class Rep, class Period>
   [[nodiscard]] std::expected<T, recv_error> recv_for(std::chrono::duration<Rep, Period> duration) {
@@ -143,7 +144,8 @@ class receiver {
   [[nodiscard]] std::expected<T, recv_error> try_recv() {
     detail::channel_core& core = ref_.require();
     detail::channel_status status{};
-    return take(core, detail::channel_try_front(core, status), status);
+    void* const cell = detail::channel_try_front(core, status);
+    return take(core, cell, status);
   }
 
   // close refuses every further send and wakes the senders that are parked; what is queued can
