@@ -166,7 +166,11 @@ guard_kind probe_guard_kind() noexcept {
   if (memory == MAP_FAILED) {
     return guard_kind::no_access;
   }
-  const bool works = madvise(memory, page, advice_guard_install) == 0;
+  const errno_keeper keep_errno;
+  // An emulator may accept any advice and do nothing. So look whether the page is out of bounds
+  // now, through a system call that reports that where a plain access would fault.
+  const bool works = madvise(memory, page, advice_guard_install) == 0 &&
+                     access(static_cast<const char*>(memory), F_OK) != 0 && errno == EFAULT;
   munmap(memory, page);
   return works ? guard_kind::guard_marker : guard_kind::no_access;
 }
