@@ -3,8 +3,10 @@
 //
 // The program sends itself the signal after a moment, so that it can be tried without a second
 // terminal.
+#include <signal.h>
+#include <unistd.h>
+
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <vector>
 
@@ -49,7 +51,7 @@ int main() {
     }
     smarm::spawn([] {
       smarm::sleep_for(50ms);
-      std::raise(SIGTERM);
+      kill(getpid(), SIGTERM);  // not raise, which aims at this very thread
     });
 
     const int number = termination.recv();

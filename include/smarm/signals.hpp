@@ -5,6 +5,10 @@
 // signal, in the order in which the kernel delivered them. It does not matter which threads have
 // the signal blocked: smarm keeps one thread that has not.
 //
+// Schedulers' own threads block what is meant for the process, so that no handler runs on an
+// actor's stack. raise() aims at the calling thread and may wait there for ever; use kill(getpid(),
+// ...).
+//
 // LIMIT: a subscription that is not read holds 65,536 signals; later ones are dropped. A process
 // may have 64 subscriptions at a time.
 #pragma once
