@@ -1,0 +1,140 @@
+// A client is what the server knows of a connection, and what others may do to it: list it, name
+// it, end it.
+//
+// Invariants
+//   1. A client is in the registry from before its connection's actor reads the first byte until
+//      that actor ends; after remove() nobody else touches its stream.
+//   2. Fields marked guarded belong to the registry's lock.
+// Ending a client never stops its actor: its stream is closed, or shut for reading, and the actor
+// finds out at its next read or write. So no request is cut off in the middle of its execution.
+// Threads: any actor; the stream's reader and writer are the connection's actors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include <smarm/channel.hpp>
+#include <smarm/mutex.hpp>
+#include <smarm/tcp.hpp>
+#include <smarm/unix_socket.hpp>
+
+#include "base/atomic.hpp"
+#include "command.hpp"
+#include "waiters.hpp"
+
+namespace sider {
+
+// client_stream is a TCP or a unix connection.
+class client_stream {
+ public:
+  explicit client_stream(smarm::tcp_stream stream) : stream_(std::move(stream)) {}
+  explicit client_stream(smarm::unix_stream stream) : stream_(std::move(stream)) {}
+
+  // The calls of tcp_stream; see there.
+  smarm::io_result<std::size_t> read_some(std::span<std::byte> into, smarm::deadline until) {
+    return std::visit([&](auto& stream) { return stream.read_some(into, until); }, stream_);
+  }
+  smarm::io_result<void> write_all(std::string_view text, smarm::deadline until) {
+    return std::visit([&](auto& stream) { return stream.write_all(text, until); }, stream_);
+  }
+  void close() noexcept {
+    std::visit([](auto& stream) { stream.close(); }, stream_);
+  }
+  // shut_reading lets the reader have what has arrived, and then the end. Never parks.
+  void shut_reading() noexcept;
+  [[nodiscard]] bool is_open() const noexcept {
+    return std::visit([](const auto& stream) { return stream.is_open(); }, stream_);
+  }
+  [[nodiscard]] int native_handle() const noexcept {
+    return std::visit([](const auto& stream) { return stream.native_handle(); }, stream_);
+  }
+  [[nodiscard]] std::string peer_name() const;
+  [[nodiscard]] std::string local_name() const;
+
+ private:
+  std::variant<smarm::tcp_stream, smarm::unix_stream> stream_;
+};
+
+// pop_outcome is what wakes a connection in BLPOP: an element, or the news that there is no point.
+struct pop_outcome {
+  bool served = false;
+  popped found;
+};
+
+// blocked_pop is the target of a BLPOP: a channel with room for one outcome, whose first taker
+// wins.
+class blocked_pop final : public pop_target {
+ public:
+  explicit blocked_pop(smarm::sender<pop_outcome> into) : into_(std::move(into)) {}
+  bool offer(popped& found) override;
+  // cancel ends the wait without an element, unless one is there already. Never parks.
+  void cancel() const { static_cast<void>(into_.try_send(pop_outcome{})); }
+
+ private:
+  smarm::sender<pop_outcome> into_;
+};
+
+struct client {
+  client(client_stream connected, std::uint64_t number);
+
+  const std::uint64_t id;
+  client_stream stream;
+  const std::string peer;
+  const std::string local;
+  const std::int64_t connected_ms;
+  // The next four are written by the connection and read by CLIENT LIST and INFO; each stands for
+  // itself, so every access is relaxed.
+  smarm::detail::atomic<std::int64_t> active_ms;
+  smarm::detail::atomic<const command*> last_command{nullptr};
+  smarm::detail::atomic<std::uint32_t> channels{0};
+  smarm::detail::atomic<std::uint32_t> patterns{0};
+  std::string name;                      // guarded
+  std::shared_ptr<blocked_pop> blocked;  // guarded: what it waits for in a blocking pop
+};
+
+class client_registry {
+ public:
+  // `drained` is called once the last client has gone after begin_drain; it must not park.
+  explicit client_registry(std::function<void()> drained) : drained_(std::move(drained)) {}
+
+  // add makes a client of a new connection; null if there are `clients_max` or the server drains.
+  [[nodiscard]] std::shared_ptr<client> add(client_stream& stream, std::size_t clients_max);
+  void remove(const client& gone);
+
+  [[nodiscard]] std::size_t size();
+  [[nodiscard]] std::uint64_t accepted();
+  [[nodiscard]] std::string name_of(const client& whose);
+  void set_name(client& whose, std::string_view name);
+
+  // set_blocked says what a client waits for, or that it no longer does (null). If the server
+  // drains, the wait is cancelled at once.
+  void set_blocked(client& whose, std::shared_ptr<blocked_pop> target);
+
+  // describe returns a line of CLIENT LIST for each client that `wanted` accepts.
+  [[nodiscard]] std::string describe(const std::function<bool(const client&)>& wanted);
+
+  // close closes the stream of one client; its actors find out at their next read or write.
+  void close(client& whose);
+
+  // close_if closes the streams of the clients that `wanted` accepts and returns their number.
+  std::size_t close_if(const std::function<bool(const client&)>& wanted);
+
+  // begin_drain refuses new clients and ends the others as soon as they have no request under way.
+  void begin_drain();
+
+ private:
+  smarm::mutex mutex_;
+  std::map<std::uint64_t, std::shared_ptr<client>> clients_;  // guarded by mutex_, as all below
+  std::uint64_t next_id_ = 1;
+  bool draining_ = false;
+  std::function<void()> drained_;
+};
+
+}  // namespace sider

@@ -1,0 +1,265 @@
+// The rounds of a connection; see connection.hpp.
+#include "connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "text.hpp"
+
+namespace sider {
+
+using smarm::detail::relaxed;
+
+namespace {
+
+// What an idle connection reads with. A command or a short pipeline fits; more is read at once
+// after.
+constexpr std::size_t first_read = 1024;
+// What is read at a time otherwise, unless a bulk string announced more.
+constexpr std::size_t read_min = std::size_t{16} << 10;
+constexpr std::size_t read_max = std::size_t{1} << 20;
+
+// Replies are written once so much has come together, or at the end of the round.
+constexpr std::size_t write_bytes = std::size_t{256} << 10;
+
+// A client that takes nothing for so long while replies wait for it is given up.
+constexpr auto write_timeout = std::chrono::seconds(60);
+
+std::span<std::byte> as_writable(char* begin, std::size_t size) {
+  return std::as_writable_bytes(std::span(begin, size));
+}
+
+}  // namespace
+
+// own_command is a command that the connection runs itself.
+struct connection::own_command {
+  std::string_view name;
+  bool barrier;  // the batch before it is finished first
+  void (connection::*run)(argument_list, reply_writer);
+};
+
+const connection::own_command connection::own_commands[] = {
+    {"ping", false, &connection::ping},
+    {"echo", false, &connection::echo},
+    {"publish", true, &connection::publish},
+    {"select", false, &connection::select},
+    {"client", false, &connection::client_command},
+    {"config", false, &connection::config},
+    {"command", false, &connection::command_info},
+    {"hello", false, &connection::hello},
+    {"time", false, &connection::time},
+    {"info", true, &connection::info},
+    {"quit", true, &connection::quit},
+    {"reset", true, &connection::reset},
+    {"debug", true, &connection::debug},
+    {"shutdown", true, &connection::shutdown},
+    {"rename", true, &connection::rename},
+    {"renamenx", true, &connection::rename},
+    {"blpop", true, &connection::pop_blocking},
+    {"brpop", true, &connection::pop_blocking},
+    {"subscribe", true, &connection::subscribe},
+    {"psubscribe", true, &connection::subscribe},
+    {"unsubscribe", true, &connection::unsubscribe},
+    {"punsubscribe", true, &connection::unsubscribe},
+    {"pubsub", true, &connection::pubsub},
+};
+
+void serve_client(server& host, const std::shared_ptr<client>& whose) {
+  // The registration goes however the connection ends, by an exception too.
+  const auto unregister = [&](client* gone) { host.clients().remove(*gone); };
+  const std::unique_ptr<client, decltype(unregister)> registered(whose.get(), unregister);
+  connection(host, whose).run();
+}
+
+connection::connection(server& host, std::shared_ptr<client> whose)
+    : server_(host),
+      client_(std::move(whose)),
+      random_(static_cast<std::minstd_rand::result_type>(client_->id)),
+      idle_deadline_(idle_deadline()) {}
+
+void connection::run() {
+  while (!closing_ && fill()) {
+    serve_input();
+    write_out();
+    release_buffers();
+  }
+  end();
+}
+
+smarm::deadline connection::idle_deadline() const {
+  const std::uint64_t timeout_s = server_.config().timeout_s();
+  if (timeout_s == 0) return smarm::deadline::never();
+  return std::chrono::seconds(timeout_s);
+}
+
+// fill waits for more input and reads it; false at the end of the connection.
+bool connection::fill() {
+  if (!is_subscribed() && idle_deadline_.is_never() != (server_.config().timeout_s() == 0)) {
+    idle_deadline_ = idle_deadline();  // CONFIG SET timeout has switched it on or off
+  }
+  if (exchange_ == nullptr) return fill_idle();
+  std::string& input = exchange_->input;
+  const std::size_t had = input.size();
+  const std::size_t missing = parser_.missing(had);
+  // Memory follows what has come: the buffer doubles, however much was announced.
+  const std::size_t wanted =
+      std::clamp(missing, read_min, std::max(read_min, std::min(had, read_max)));
+  if (input.capacity() < had + wanted) {
+    input.reserve(missing > wanted ? std::min(had * 2, had + missing) : had + wanted);
+  }
+  smarm::io_result<std::size_t> got = 0;
+  input.resize_and_overwrite(had + wanted, [&](char* begin, std::size_t) {
+    got = client_->stream.read_some(as_writable(begin + had, wanted),
+                                    is_subscribed() ? smarm::deadline::never() : idle_deadline_);
+    return had + got.value_or(0);
+  });
+  return got.value_or(0) > 0;
+}
+
+// fill_idle waits without a buffer of its own and takes one when something has come.
+bool connection::fill_idle() {
+  std::array<char, first_read> first;
+  const auto got =
+      client_->stream.read_some(as_writable(first.data(), first.size()),
+                                is_subscribed() ? smarm::deadline::never() : idle_deadline_);
+  if (got.value_or(0) == 0) return false;
+  exchange_ = server_.exchanges().take();
+  std::string& input = exchange_->input;
+  input.assign(first.data(), *got);
+  if (*got < first_read) return true;
+  // There is probably more. The end, if that is what comes, will be seen by the next read.
+  input.resize_and_overwrite(first_read + read_min, [&](char* begin, std::size_t) {
+    const auto more = client_->stream.read_some(as_writable(begin + first_read, read_min),
+                                                smarm::deadline::from_ns(0));
+    return first_read + more.value_or(0);
+  });
+  return true;
+}
+
+void connection::serve_input() {
+  const settings& config = server_.config();
+  parser_.set_limits({.bulk_length_max = config.bulk_length_max(),
+                      .request_length_max = config.request_length_max()});
+  std::string& input = exchange_->input;
+  batch& work = exchange_->work;
+  std::size_t position = 0;
+  std::size_t commands = 0;
+  while (!closing_) {
+    const std::size_t before = work.arguments().size();
+    const auto [state, consumed] =
+        parser_.parse(std::span(input).subspan(position), work.arguments());
+    position += consumed;
+    if (state == request_parser::status::incomplete) break;
+    if (state == request_parser::status::error) {
+      work.add_local().error("ERR " + parser_.error());
+      closing_ = true;
+      break;
+    }
+    ++commands;
+    dispatch(work.arguments().size() - before);
+  }
+  finish_batch();
+  input.erase(0, position);
+  if (commands == 0) return;
+  server_.count_commands(commands);
+  client_->active_ms.store(unix_time_ms(), relaxed);  // for display only
+  if (!idle_deadline_.is_never()) idle_deadline_ = idle_deadline();
+}
+
+// dispatch runs or plans the command whose arguments are the last `count` of the batch.
+void connection::dispatch(std::size_t count) {
+  batch& work = exchange_->work;
+  const argument_list arguments = argument_list(work.arguments()).last(count);
+  const command* what = find_command(arguments[0]);
+  if (what == nullptr) {
+    // What a browser was tricked into sending is no client's: a page must not run commands.
+    closing_ = equals_caseless(arguments[0], "post") || equals_caseless(arguments[0], "host:");
+    if (!closing_) write_unknown_command(work.add_local(), arguments);
+    return;
+  }
+  client_->last_command.store(what, relaxed);  // for display only
+  if (subscriber_ != nullptr && is_subscribed() && (what->flags & flag_pubsub) == 0 &&
+      what->name != "ping" && what->name != "quit" && what->name != "reset") {
+    work.add_local().error("ERR Can't execute '" + std::string(what->name) +
+                           "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
+                           "allowed in this context");
+    return;
+  }
+  if (!work.add(*what, count)) run_own(*what, count);
+}
+
+void connection::run_own(const command& what, std::size_t count) {
+  const auto* own = std::ranges::find(own_commands, what.name, &own_command::name);
+  batch& work = exchange_->work;
+  if (!own->barrier) {
+    // The list of arguments may move while the reply is written, the arguments may not.
+    const argument_list arguments = argument_list(work.arguments()).last(count);
+    return (this->*own->run)(arguments, work.add_local());
+  }
+  const std::vector<std::string_view> arguments(
+      work.arguments().end() - static_cast<std::ptrdiff_t>(count), work.arguments().end());
+  finish_batch();
+  (this->*own->run)(arguments, reply_writer(exchange_->output));
+}
+
+// finish_batch has the shards run what was planned, and puts the replies into the output.
+void connection::finish_batch() {
+  batch& work = exchange_->work;
+  if (work.empty()) {
+    work.clear();
+    return;
+  }
+  for (;;) {
+    std::size_t asked = 0;
+    for (std::size_t i = 0; i < server_.shard_count(); ++i) {
+      if (!work.needs_shard(i)) continue;
+      static_cast<void>(server_.shard(i).send(exchange_));
+      ++asked;
+    }
+    for (; asked > 0; --asked) exchange_->done.acquire();
+    const double chance =
+        static_cast<double>(random_()) / (static_cast<double>(std::minstd_rand::max()) + 1);
+    const bool all = work.merge(exchange_->output, chance);
+    if (exchange_->output.size() >= write_bytes) write_out();
+    if (all) break;
+  }
+  work.clear();
+}
+
+// write_out writes the output and empties it, or gives it to the pusher.
+void connection::write_out() {
+  std::string& output = exchange_->output;
+  if (output.empty()) return;
+  if (subscriber_ != nullptr) {
+    subscriber_->queue.append(output, server_.config().outbox_bytes_max());
+  } else if (!client_->stream.write_all(output, smarm::deadline(write_timeout))) {
+    closing_ = true;
+  }
+  output.clear();
+}
+
+// release_buffers gives the exchange back if the client is in no request.
+void connection::release_buffers() {
+  if (!exchange_->input.empty()) return;
+  server_.exchanges().give(std::exchange(exchange_, nullptr));
+}
+
+// end takes leave of whoever knows the connection; what was answered is written first.
+void connection::end() {
+  if (subscriber_ == nullptr) return;
+  server_.hub().forget(*subscriber_);
+  subscriber_->queue.finish();
+  static_cast<void>(pusher_.join());
+}
+
+bool connection::is_subscribed() const {
+  // Relaxed: written by this actor, under the hub's lock, for CLIENT LIST to read.
+  return client_->channels.load(relaxed) + client_->patterns.load(relaxed) > 0;
+}
+
+}  // namespace sider

@@ -1,0 +1,303 @@
+// Commands about the connection and the server as a whole.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <smarm/this_actor.hpp>
+
+#include "connection.hpp"
+#include "glob.hpp"
+#include "text.hpp"
+
+namespace sider {
+
+namespace {
+
+// What clients that adapt to a version are told: the one whose behaviour this is.
+constexpr std::string_view redis_version = "7.0.15";
+
+// unknown_subcommand and subcommand_arity are the two refusals of a container command.
+void unknown_subcommand(reply_writer reply, std::string_view container, std::string_view given) {
+  reply.error("ERR unknown subcommand '" + std::string(given.substr(0, 128)) + "'. Try " +
+              uppercase(container) + " HELP.");
+}
+
+void write_help(reply_writer reply, std::initializer_list<std::string_view> lines) {
+  reply.array_header(lines.size());
+  for (const std::string_view line : lines) reply.simple(line);
+}
+
+void write_command(reply_writer reply, const command& what) {
+  static constexpr std::pair<unsigned, std::string_view> names[] = {
+      {flag_write, "write"}, {flag_readonly, "readonly"}, {flag_fast, "fast"},
+      {flag_admin, "admin"}, {flag_pubsub, "pubsub"},     {flag_blocking, "blocking"},
+  };
+  reply.array_header(10);
+  reply.bulk(what.name);
+  reply.integer(what.arity);
+  reply.array_header(static_cast<std::size_t>(std::ranges::count_if(
+      names, [&](const auto& each) { return (what.flags & each.first) != 0; })));
+  for (const auto& [flag, name] : names) {
+    if ((what.flags & flag) != 0) reply.simple(name);
+  }
+  reply.integer(what.first_key);
+  reply.integer(what.last_key);
+  reply.integer(what.key_step);
+  for (int i = 0; i < 4; ++i) reply.array_header(0);  // categories, tips, key specs, subcommands
+}
+
+void write_docs(reply_writer reply, argument_list names) {
+  std::vector<const command*> wanted;
+  for (const std::string_view name : names) {
+    if (const command* found = find_command(name)) wanted.push_back(found);
+  }
+  if (names.empty()) {
+    for (const command& each : all_commands()) wanted.push_back(&each);
+  }
+  reply.array_header(wanted.size() * 2);
+  for (const command* each : wanted) {
+    reply.bulk(each->name);
+    reply.array_header(4);
+    reply.bulk("summary");
+    reply.bulk(each->summary);
+    reply.bulk("group");
+    reply.bulk(each->group);
+  }
+}
+
+}  // namespace
+
+void connection::ping(argument_list arguments, reply_writer reply) {
+  if (arguments.size() > 2) return write_arity_error(reply, "ping");
+  if (is_subscribed()) {
+    reply.array_header(2);
+    reply.bulk("pong");
+    return reply.bulk(arguments.size() > 1 ? arguments[1] : "");
+  }
+  if (arguments.size() > 1) return reply.bulk(arguments[1]);
+  reply.simple("PONG");
+}
+
+void connection::echo(argument_list arguments, reply_writer reply) { reply.bulk(arguments[1]); }
+
+void connection::select(argument_list arguments, reply_writer reply) {
+  const auto number = parse_integer(arguments[1]);
+  if (!number) return reply.error(not_an_integer_error);
+  if (*number != 0) return reply.error("ERR DB index is out of range");
+  reply.ok();
+}
+
+void connection::hello(argument_list arguments, reply_writer reply) {
+  std::size_t next = 1;
+  if (arguments.size() > 1) {
+    const auto version = parse_integer(arguments[1]);
+    if (!version) return reply.error("ERR Protocol version is not an integer or out of range");
+    if (*version != 2) return reply.error("NOPROTO unsupported protocol version");
+    next = 2;
+  }
+  for (; next < arguments.size(); next += 2) {
+    if (equals_caseless(arguments[next], "setname") && next + 1 < arguments.size()) {
+      if (!set_name(arguments[next + 1], reply)) return;
+    } else {
+      return reply.error("ERR Syntax error in HELLO option '" + std::string(arguments[next]) + "'");
+    }
+  }
+  reply.array_header(14);
+  reply.bulk("server");
+  reply.bulk("redis");
+  reply.bulk("version");
+  reply.bulk(redis_version);
+  reply.bulk("proto");
+  reply.integer(2);
+  reply.bulk("id");
+  reply.integer(static_cast<std::int64_t>(client_->id));
+  reply.bulk("mode");
+  reply.bulk("standalone");
+  reply.bulk("role");
+  reply.bulk("master");
+  reply.bulk("modules");
+  reply.array_header(0);
+}
+
+void connection::quit(argument_list, reply_writer reply) {
+  reply.ok();
+  closing_ = true;
+}
+
+void connection::reset(argument_list, reply_writer reply) {
+  if (subscriber_ != nullptr) server_.hub().forget(*subscriber_);
+  server_.clients().set_name(*client_, "");
+  reply.simple("RESET");
+}
+
+void connection::time(argument_list, reply_writer reply) {
+  const auto now = std::chrono::duration_cast<std::chrono::microseconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count();
+  reply.array_header(2);
+  reply.bulk(std::to_string(now / 1'000'000));
+  reply.bulk(std::to_string(now % 1'000'000));
+}
+
+// debug knows SLEEP, which holds up this client only: in Redis it holds up everybody, which nobody
+// wants of a server whose clients are actors.
+void connection::debug(argument_list arguments, reply_writer reply) {
+  if (!equals_caseless(arguments[1], "sleep")) {
+    return unknown_subcommand(reply, "debug", arguments[1]);
+  }
+  if (arguments.size() != 3) return write_arity_error(reply, "debug|sleep");
+  const auto seconds = parse_long_double(arguments[2]);
+  if (!seconds) return reply.error("ERR value is not a valid float");
+  write_out();
+  smarm::sleep_for(std::chrono::duration<long double>(*seconds));
+  reply.ok();
+}
+
+void connection::shutdown(argument_list arguments, reply_writer reply) {
+  for (const std::string_view word : arguments.subspan(1)) {
+    const bool known = std::ranges::any_of(
+        std::initializer_list<std::string_view>{"nosave", "save", "now", "force"},
+        [&](std::string_view each) { return equals_caseless(word, each); });
+    if (!known) return reply.error(syntax_error);
+  }
+  closing_ = true;
+  server_.terminate();
+}
+
+void connection::config(argument_list arguments, reply_writer reply) {
+  const std::string_view verb = arguments[1];
+  const argument_list rest = arguments.subspan(2);
+  if (equals_caseless(verb, "get")) {
+    if (rest.empty()) return write_arity_error(reply, "config|get");
+    const auto found = server_.config().matching({rest.begin(), rest.end()});
+    reply.array_header(found.size() * 2);
+    for (const auto& [name, text] : found) {
+      reply.bulk(name);
+      reply.bulk(text);
+    }
+  } else if (equals_caseless(verb, "set")) {
+    if (rest.size() < 2 || rest.size() % 2 != 0) return write_arity_error(reply, "config|set");
+    for (std::size_t i = 0; i < rest.size(); i += 2) {
+      const auto changed = server_.config().set(rest[i], rest[i + 1]);
+      if (!changed) return reply.error("ERR " + changed.error());
+    }
+    reply.ok();
+  } else if (equals_caseless(verb, "resetstat")) {
+    reply.ok();
+  } else if (equals_caseless(verb, "rewrite")) {
+    reply.error("ERR The server is running without a config file");
+  } else if (equals_caseless(verb, "help")) {
+    write_help(reply, {"CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+                       "GET <pattern> [<pattern> ...]", "SET <directive> <value> [...]"});
+  } else {
+    unknown_subcommand(reply, "config", verb);
+  }
+}
+
+void connection::command_info(argument_list arguments, reply_writer reply) {
+  if (arguments.size() == 1) {
+    reply.array_header(all_commands().size());
+    for (const command& each : all_commands()) write_command(reply, each);
+    return;
+  }
+  const std::string_view verb = arguments[1];
+  const argument_list rest = arguments.subspan(2);
+  if (equals_caseless(verb, "count")) {
+    reply.integer(static_cast<std::int64_t>(all_commands().size()));
+  } else if (equals_caseless(verb, "docs")) {
+    write_docs(reply, rest);
+  } else if (equals_caseless(verb, "list")) {
+    reply.array_header(all_commands().size());
+    for (const command& each : all_commands()) reply.bulk(each.name);
+  } else if (equals_caseless(verb, "info")) {
+    reply.array_header(rest.empty() ? all_commands().size() : rest.size());
+    if (rest.empty()) {
+      for (const command& each : all_commands()) write_command(reply, each);
+    }
+    for (const std::string_view name : rest) {
+      const command* found = find_command(name);
+      if (found == nullptr) {
+        reply.null_array();
+      } else {
+        write_command(reply, *found);
+      }
+    }
+  } else {
+    unknown_subcommand(reply, "command", verb);
+  }
+}
+
+void connection::info(argument_list arguments, reply_writer reply) {
+  const auto wanted = [&](std::string_view section) {
+    if (arguments.size() == 1) return true;
+    return std::ranges::any_of(arguments.subspan(1), [&](std::string_view word) {
+      return equals_caseless(word, section) || equals_caseless(word, "all") ||
+             equals_caseless(word, "default") || equals_caseless(word, "everything");
+    });
+  };
+  std::string text;
+  const auto begin = [&](std::string_view title) {
+    if (!text.empty()) text += "\r\n";
+    text += "# " + std::string(title) + "\r\n";
+  };
+  const auto line = [&](std::string_view name, const std::string& value) {
+    text += std::string(name) + ":" + value + "\r\n";
+  };
+  if (wanted("server")) {
+    begin("Server");
+    line("redis_version", std::string(redis_version));
+    line("redis_mode", "standalone");
+    line("server_name", "sider");
+    line("process_id", std::to_string(::getpid()));
+    for (const auto& [name, value] : server_.config().matching({"port"})) line("tcp_port", value);
+    const std::int64_t up_s = (unix_time_ms() - server_.started_ms()) / 1000;
+    line("uptime_in_seconds", std::to_string(up_s));
+    line("shards", std::to_string(server_.shard_count()));
+    line("schedulers", std::to_string(server_.schedulers()));
+  }
+  if (wanted("clients")) {
+    begin("Clients");
+    line("connected_clients", std::to_string(server_.clients().size()));
+    line("maxclients", std::to_string(server_.config().clients_max()));
+  }
+  if (wanted("memory")) {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    begin("Memory");
+    line("used_memory_peak", std::to_string(usage.ru_maxrss * 1024));
+  }
+  if (wanted("stats")) {
+    begin("Stats");
+    line("total_connections_received", std::to_string(server_.clients().accepted()));
+    line("total_commands_processed", std::to_string(server_.command_count()));
+    line("pubsub_patterns", std::to_string(server_.hub().pattern_count()));
+  }
+  if (wanted("replication")) {
+    begin("Replication");
+    line("role", "master");
+    line("connected_slaves", "0");
+  }
+  if (wanted("keyspace")) {
+    begin("Keyspace");
+    std::size_t keys = 0;
+    std::size_t expiring = 0;
+    for (std::size_t i = 0; i < server_.shard_count(); ++i) {
+      const auto [all, with_deadline] = ask_shard(server_.shard(i), [](const shard& here) {
+        return std::pair(here.store.size(), here.store.expiring_size());
+      });
+      keys += all;
+      expiring += with_deadline;
+    }
+    if (keys > 0) {
+      line("db0",
+           "keys=" + std::to_string(keys) + ",expires=" + std::to_string(expiring) + ",avg_ttl=0");
+    }
+  }
+  reply.bulk(text);
+}
+
+}  // namespace sider

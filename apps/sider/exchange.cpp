@@ -1,0 +1,37 @@
+// Exchanges and their pool; see exchange.hpp.
+#include "exchange.hpp"
+
+#include <mutex>
+#include <utility>
+
+namespace sider {
+
+void exchange::run(shard& here) {
+  work.run_part(here.index, here.store, here.now_ms, [&](key_ref grown) {
+    if (!here.waiters.empty()) here.waiters.serve(here.store, grown, here.now_ms);
+  });
+  done.release();
+}
+
+std::shared_ptr<exchange> exchange_pool::take() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!kept_.empty()) {
+      std::shared_ptr<exchange> reused = std::move(kept_.back());
+      kept_.pop_back();
+      return reused;
+    }
+  }
+  return std::make_shared<exchange>(shard_count_);
+}
+
+void exchange_pool::give(std::shared_ptr<exchange> used) {
+  if (used->input.capacity() > buffer_kept_max || used->output.capacity() > buffer_kept_max) return;
+  used->input.clear();
+  used->output.clear();
+  used->work.clear();
+  const std::lock_guard lock(mutex_);
+  if (kept_.size() < kept_max) kept_.push_back(std::move(used));
+}
+
+}  // namespace sider

@@ -1,0 +1,215 @@
+// Commands that take several steps: RENAME over two shards, pops that wait, publish and subscribe.
+//
+// RENAME over two shards is two steps, taking the key from one shard and putting it into the other.
+// In between an observer sees neither name, never both. RENAMENX first looks whether the new
+// name is taken; if it is taken by the time the key arrives, the key goes back, unless the old
+// name has been given a new value meanwhile, which then stands as if it had been set afterwards.
+#include <poll.h>
+
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <smarm/fd.hpp>
+#include <smarm/this_actor.hpp>
+
+#include "connection.hpp"
+#include "text.hpp"
+
+namespace sider {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// put_key gives `moved` its place under `name`; it stays with the caller if the name is taken and
+// may not be overwritten.
+bool put_key(const shard_sender& to, key_ref name, std::unique_ptr<entry>& moved, bool only_new) {
+  return ask_shard(to, [&, only_new](shard& here) {
+    if (only_new && here.store.find(name, here.now_ms) != nullptr) return false;
+    moved->key = name.text;
+    moved->hash = name.hash;
+    here.store.attach(std::move(moved), here.now_ms);
+    here.waiters.serve(here.store, name, here.now_ms);
+    return true;
+  });
+}
+
+// read_timeout turns the last argument of BLPOP into a deadline; nothing if it wrote an error.
+std::optional<smarm::deadline> read_timeout(std::string_view text, reply_writer reply) {
+  const auto seconds = parse_long_double(text);
+  if (!seconds) {
+    reply.error("ERR timeout is not a float or out of range");
+    return std::nullopt;
+  }
+  if (*seconds < 0) {
+    reply.error("ERR timeout is negative");
+    return std::nullopt;
+  }
+  // Redis counts in milliseconds and refuses what does not fit.
+  if (*seconds * 1000 >= 9.2233720368547758e18L) {
+    reply.error("ERR timeout is out of range");
+    return std::nullopt;
+  }
+  if (*seconds == 0) return smarm::deadline::never();
+  return smarm::deadline(std::chrono::duration<long double>(*seconds));
+}
+
+// watch_hangup cancels the wait if the client goes away meanwhile. Data that arrives is left alone:
+// it is the next command. With data queued the kernel reports no end by readability, so from
+// then on the watch looks twice a second. It ends by being stopped.
+void watch_hangup(int fd, const blocked_pop& target) {
+  for (;;) {
+    if (!smarm::wait_readable(fd)) break;
+    pollfd state{fd, POLLRDHUP, 0};
+    ::poll(&state, 1, 0);  // a look, not a wait
+    if ((state.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0) break;
+    smarm::sleep_for(500ms);
+  }
+  target.cancel();
+}
+
+}  // namespace
+
+void connection::rename(argument_list arguments, reply_writer reply) {
+  const bool only_new = equals_caseless(arguments[0], "renamenx");
+  const key_ref source(arguments[1]);
+  const key_ref target(arguments[2]);
+  const shard_sender& from = server_.shard_of(source);
+  const shard_sender& to = server_.shard_of(target);
+  const auto exists = [](key_ref name) {
+    return [name](shard& here) { return here.store.find(name, here.now_ms) != nullptr; };
+  };
+  if (only_new) {
+    if (!ask_shard(from, exists(source))) return reply.error(no_such_key_error);
+    if (ask_shard(to, exists(target))) return reply.integer(0);
+  }
+  std::unique_ptr<entry> moved = ask_shard(from, [source](shard& here) {
+    entry* found = here.store.find(source, here.now_ms);
+    return found == nullptr ? nullptr : here.store.detach(*found);
+  });
+  if (moved == nullptr) return reply.error(no_such_key_error);
+  if (!put_key(to, target, moved, only_new)) {
+    static_cast<void>(put_key(from, source, moved, true));
+    return reply.integer(0);
+  }
+  if (only_new) return reply.integer(1);
+  reply.ok();
+}
+
+void connection::pop_blocking(argument_list arguments, reply_writer reply) {
+  const auto until = read_timeout(arguments.back(), reply);
+  if (!until) return;
+  const pop_end end = equals_caseless(arguments[0], "blpop") ? pop_end::left : pop_end::right;
+  auto [tx, rx] = smarm::channel<pop_outcome>(1);
+  const auto target = std::make_shared<blocked_pop>(std::move(tx));
+  using outcome = waiter_registry::outcome;
+  std::vector<key_ref> waiting;
+  outcome last = outcome::waiting;
+  for (const std::string_view name : arguments.subspan(1, arguments.size() - 2)) {
+    const key_ref key(name);
+    last = ask_shard(server_.shard_of(key), [&](shard& here) {
+      return here.waiters.pop_or_wait(here.store, key, here.now_ms, end, target);
+    });
+    if (last != outcome::waiting) break;
+    waiting.push_back(key);
+  }
+  pop_outcome got;
+  if (last == outcome::waiting) got = wait_for_pop(rx, target, *until);
+  rx.close();
+  if (!got.served) {
+    if (auto late = rx.try_recv()) got = std::move(*late);
+  }
+  for (const key_ref key : waiting) {
+    ask_shard(server_.shard_of(key), [&](shard& here) {
+      here.waiters.forget(key.text, target.get());
+      return true;
+    });
+  }
+  if (got.served) {
+    reply.array_header(2);
+    reply.bulk(got.found.key);
+    reply.bulk(got.found.element);
+  } else if (last == outcome::wrong_type) {
+    reply.error(wrong_type_error);
+  } else {
+    reply.null_array();
+  }
+}
+
+// wait_for_pop waits for an element, the deadline, or the client's end.
+pop_outcome connection::wait_for_pop(smarm::receiver<pop_outcome>& outcomes,
+                                     const std::shared_ptr<blocked_pop>& target,
+                                     smarm::deadline until) {
+  write_out();  // the replies to what came before must not wait
+  server_.clients().set_blocked(*client_, target);
+  auto watcher = smarm::spawn({.name = "hangup watch"}, [fd = client_->stream.native_handle(),
+                                                         target] { watch_hangup(fd, *target); });
+  auto got = outcomes.recv_until(until);
+  watcher.request_stop();
+  static_cast<void>(watcher.join());
+  server_.clients().set_blocked(*client_, nullptr);
+  return got ? std::move(*got) : pop_outcome{};
+}
+
+// start_pusher hands the writing side of the stream to an actor of its own, for good.
+void connection::start_pusher() {
+  if (subscriber_ != nullptr) return;
+  write_out();
+  subscriber_ = std::make_unique<subscriber>(client_, server_.clients());
+  pusher_ = smarm::spawn({.name = "pusher " + std::to_string(client_->id)},
+                         [queue = &subscriber_->queue] { queue->push(); });
+}
+
+void connection::subscribe(argument_list arguments, reply_writer) {
+  start_pusher();
+  write_out();
+  const bool channel = equals_caseless(arguments[0], "subscribe");
+  for (const std::string_view name : arguments.subspan(1)) {
+    server_.hub().subscribe(*subscriber_,
+                            channel ? pubsub_hub::kind::channel : pubsub_hub::kind::pattern, name,
+                            server_.config().outbox_bytes_max());
+  }
+}
+
+void connection::unsubscribe(argument_list arguments, reply_writer reply) {
+  const bool channel = equals_caseless(arguments[0], "unsubscribe");
+  if (subscriber_ == nullptr) {
+    return append_unsubscribed(reply, channel ? "unsubscribe" : "punsubscribe",
+                               arguments.subspan(1));
+  }
+  write_out();
+  server_.hub().unsubscribe(*subscriber_,
+                            channel ? pubsub_hub::kind::channel : pubsub_hub::kind::pattern,
+                            arguments.subspan(1), server_.config().outbox_bytes_max());
+}
+
+void connection::publish(argument_list arguments, reply_writer reply) {
+  const std::size_t reached =
+      server_.hub().publish(arguments[1], arguments[2], server_.config().outbox_bytes_max());
+  reply.integer(static_cast<std::int64_t>(reached));
+}
+
+void connection::pubsub(argument_list arguments, reply_writer reply) {
+  const std::string_view verb = arguments[1];
+  const argument_list rest = arguments.subspan(2);
+  if (equals_caseless(verb, "channels") && rest.size() <= 1) {
+    const auto names = server_.hub().channels(rest.empty() ? "*" : rest[0]);
+    reply.array_header(names.size());
+    for (const std::string& name : names) reply.bulk(name);
+  } else if (equals_caseless(verb, "numsub")) {
+    reply.array_header(rest.size() * 2);
+    for (const std::string_view name : rest) {
+      reply.bulk(name);
+      reply.integer(static_cast<std::int64_t>(server_.hub().subscriber_count(name)));
+    }
+  } else if (equals_caseless(verb, "numpat") && rest.empty()) {
+    reply.integer(static_cast<std::int64_t>(server_.hub().pattern_count()));
+  } else {
+    reply.error("ERR unknown subcommand or wrong number of arguments for '" +
+                std::string(verb.substr(0, 128)) + "'. Try PUBSUB HELP.");
+  }
+}
+
+}  // namespace sider
