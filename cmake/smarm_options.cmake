@@ -25,6 +25,8 @@ target_compile_options(smarm_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic $<$<BOOL:${SMARM_WERROR}>:-Werror>>
   # Frame pointers: perf and our own backtraces walk them. Clash protection: a frame larger than
   # the guard page must touch it on the way and not step over it.
+  # Interposition: nobody replaces one of our functions, so the compiler may inline them.
+  $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>
   -fno-omit-frame-pointer $<$<COMPILE_LANGUAGE:CXX>:-fstack-clash-protection>)
 target_link_libraries(smarm_options INTERFACE Threads::Threads)
 

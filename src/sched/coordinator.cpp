@@ -1,6 +1,7 @@
 // The protocols of coordinator.hpp: each fence and order has its reason beside it.
 #include "sched/coordinator.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/assert.hpp"
@@ -17,8 +18,9 @@ constexpr std::uint64_t bit_of(unsigned index) noexcept {
 
 }  // namespace
 
-coordinator::coordinator(unsigned schedulers)
+coordinator::coordinator(unsigned schedulers, unsigned cpus)
     : schedulers_(schedulers),
+      cpus_(std::min(schedulers, cpus)),
       words_((schedulers + bits_per_word - 1) / bits_per_word),
       mask_(std::make_unique<atomic<std::uint64_t>[]>(words_)),
       parkers_(std::make_unique<parker[]>(schedulers)),
@@ -65,12 +67,34 @@ void coordinator::wake_one_if_idle() noexcept {
   fence(seq_cst);
   // relaxed: ordered by the fence; pairs with prepare_park.
   const std::uint64_t census = census_.load(relaxed);
-  if (parked_of(census) != 0 && searching_of(census) == 0) wake_one();
+  const std::uint32_t parked = parked_of(census);
+  if (parked == 0 || searching_of(census) != 0) return;
+  if (schedulers_ - parked < cpus_) {
+    wake_one();
+  } else {
+    ensure_watcher();
+  }
+}
+
+bool coordinator::is_parked(unsigned index) const noexcept {
+  // relaxed: a hint.
+  return (mask_[index / bits_per_word].load(relaxed) & bit_of(index)) != 0;
 }
 
 void coordinator::wake_all() noexcept {
   fence(seq_cst);  // as in wake_one_if_idle: the verdict was published before
   for (unsigned index = 0; index < schedulers_; ++index) wake(index);
+}
+
+bool coordinator::try_search() noexcept {
+  std::uint64_t census = census_.load(relaxed);  // relaxed: the exchange validates it
+  while (searching_of(census) == 0) {
+    // relaxed: a count; whoever leaves the search fences and looks again (end_search, park).
+    if (census_.compare_exchange_weak(census, census + searching_one, relaxed, relaxed)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void coordinator::prepare_park(unsigned self, bool searching) noexcept {

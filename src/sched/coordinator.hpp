@@ -23,6 +23,10 @@
 //   6. The roles are never lost: who leaves its sleep while another is parked, and a deadline is
 //      pending or somebody else runs, and nobody watches, wakes one more, which takes what is free.
 //      wake_one prefers schedulers without a role.
+//   7. Enough is awake: a producer wakes nobody while as many schedulers run or search as there are
+//      CPUs, and a scheduler may sleep beside queued work then. More threads would only take turns
+//      on the same CPUs. That a running one may be computing for long, or block in the kernel, is
+//      the watcher's to see: it joins in when work waits and one of them has not moved.
 // Threads: wake_* any thread; the rest by the scheduler `self`.
 //
 // Why a census word beside the mask: the producer's common case (all busy, or one searching) is
@@ -40,7 +44,8 @@ namespace smarm::detail {
 
 class coordinator {
  public:
-  explicit coordinator(unsigned schedulers);
+  // `cpus` is how many of the schedulers can run at the same time.
+  coordinator(unsigned schedulers, unsigned cpus);
 
   // wake_one wakes the parked scheduler of the highest bit, the keeper only if no other is parked;
   // false: none was parked.
@@ -56,6 +61,14 @@ class coordinator {
   [[nodiscard]] bool any_parked() const noexcept {
     return parked_of(census_.load(relaxed)) != 0;  // relaxed: a hint
   }
+  // enough_awake tells a scheduler that has prepared to park whether the others suffice for what
+  // may be queued (invariant 7).
+  [[nodiscard]] bool enough_awake() const noexcept {
+    // relaxed: behind prepare_park's fence, so of two that park at once one sees the other.
+    return schedulers_ - parked_of(census_.load(relaxed)) >= cpus_;
+  }
+  // is_parked is a hint for the watcher.
+  [[nodiscard]] bool is_parked(unsigned index) const noexcept;
   // all_parked is a hint for a scheduler that is in the census as parked: nobody else runs.
   [[nodiscard]] bool all_parked() const noexcept {
     return parked_of(census_.load(relaxed)) == schedulers_;  // relaxed: a hint
@@ -63,6 +76,10 @@ class coordinator {
   [[nodiscard]] std::uint64_t wakes() const noexcept {
     return wakes_.load(relaxed);  // relaxed: a statistic
   }
+
+  // try_search counts `self`, which has run out of work, as searching unless somebody searches
+  // already; true: it may look around for a moment, and producers wake nobody meanwhile.
+  [[nodiscard]] bool try_search() noexcept;
 
   // prepare_park enters `self` in the census and the mask. After it the caller fences, looks for
   // work once more, and calls either cancel_park or park.
@@ -127,6 +144,7 @@ class coordinator {
   void wake_watcher() noexcept;
 
   unsigned schedulers_;
+  unsigned cpus_;
   unsigned words_;
   std::unique_ptr<atomic<std::uint64_t>[]> mask_;  // bit set: that scheduler may be unparked
   std::unique_ptr<parker[]> parkers_;

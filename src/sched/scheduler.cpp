@@ -393,43 +393,64 @@ std::int64_t scheduler::choose_wake_time() noexcept {
   return watching_ ? std::min(until, now + watch_interval_ns) : until;
 }
 
-// Looks, as the watcher, for a run-next that has not moved since the last look, and takes it.
+// Looks, as the watcher, for work that is stuck behind an actor that computes on: a run-next that
+// has not moved since the last look is taken to the queue; queued work is reason enough if a
+// scheduler has not moved. True: there is something for this scheduler to do.
 bool scheduler::look_for_stuck() noexcept {
+  bool hog = false;
+  bool found = false;
   for (unsigned i = 0; i < core_.scheduler_count(); ++i) {
     scheduler& other = core_.scheduler_at(i);
     if (&other == this) continue;
     const look now{other.peek_run_next(), other.dispatches()};
     const look before = std::exchange(looks_[i], now);
-    if (now.run_next == nullptr || now.run_next != before.run_next ||
-        now.dispatches != before.dispatches) {
-      continue;
-    }
+    if (now.dispatches != before.dispatches || core_.sleepers().is_parked(i)) continue;
+    hog = true;
+    if (now.run_next == nullptr || now.run_next != before.run_next) continue;
     if (slot* const stuck = other.steal_run_next()) {
       core_.enqueue(index_, *stuck);
-      return true;
+      found = true;
     }
+  }
+  return found || (hog && !core_.queue().looks_empty());
+}
+
+// Looks around for a moment before it sleeps: a wake costs the waker and the woken microseconds,
+// and a producer that runs on another CPU often has the next piece ready within one. True: there is
+// work.
+bool scheduler::linger() noexcept {
+  if (alone_ || (!searching_ && !core_.sleepers().try_search())) return false;
+  searching_ = true;
+  for (int look = 0; look < linger_looks; ++look) {
+    if (!core_.queue().looks_empty()) return true;
+    pause();
   }
   return false;
 }
 
+// Sleeps until there may be something to do; false: the run is over.
 bool scheduler::sleep() noexcept {
   coordinator& sleepers = core_.sleepers();
-  if (core_.try_end()) {
-    sleepers.wake_all();
-    return false;
+  if (linger()) return true;
+  for (;;) {
+    if (core_.try_end()) {
+      sleepers.wake_all();
+      return false;
+    }
+    sleepers.prepare_park(index_, searching_);
+    searching_ = true;  // what park and cancel_park leave behind
+    if (core_.may_end() || (!core_.queue().looks_empty() && !sleepers.enough_awake())) {
+      sleepers.cancel_park(index_);
+      return true;
+    }
+    if (!alone_) update_watch();
+    const std::int64_t until = choose_wake_time();
+    const bool woken = sleepers.park(index_, until);
+    sleepers.leave_keeper(index_);
+    if (woken || !watching_) return true;
+    fire_timers();
+    if (peek_run_next() != nullptr || look_for_stuck()) return true;
   }
-  sleepers.prepare_park(index_, searching_);
-  searching_ = true;  // what park and cancel_park leave behind
-  if (!core_.queue().looks_empty() || core_.may_end()) {
-    sleepers.cancel_park(index_);
-    return true;
-  }
-  if (!alone_) update_watch();
-  const std::int64_t until = choose_wake_time();
-  const bool woken = sleepers.park(index_, until);
-  sleepers.leave_keeper(index_);
-  if (!woken && watching_) (void)look_for_stuck();
-  return true;
 }
 
 }  // namespace smarm::detail

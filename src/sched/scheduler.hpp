@@ -101,6 +101,7 @@ class scheduler {
   static constexpr std::size_t slot_cache_max = 64;
   static constexpr std::int64_t watch_interval_ns = 5'000'000;
   static constexpr unsigned quiet_looks_max = 4;
+  static constexpr int linger_looks = 40;
 
   [[nodiscard]] slot* pick_next() noexcept;
   [[nodiscard]] slot* pick_runnable() noexcept;
@@ -118,6 +119,7 @@ class scheduler {
   [[noreturn]] void leave_ended(slot& self) noexcept;
 
   [[nodiscard]] bool sleep() noexcept;
+  [[nodiscard]] bool linger() noexcept;
   [[nodiscard]] std::int64_t choose_wake_time() noexcept;
   void update_watch() noexcept;
   [[nodiscard]] bool look_for_stuck() noexcept;
