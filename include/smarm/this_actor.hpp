@@ -3,7 +3,8 @@
 // Stopping. request_stop(pid) is sticky: the actor sees it at its next stop point and unwinds its
 // stack, running every destructor, by an exception that no handler can end for good: swallowed by a
 // catch (...), it comes back at the next stop point. Every call of the library that may park is a
-// stop point, on entry and on return, as are yield and check. An unwind never starts while the
+// stop point, on entry and on return, as are yield and check; an actor that is stopped before it
+// first runs never begins. An unwind never starts while the
 // actor already unwinds (std::uncaught_exceptions() > 0) nor inside a stop_shield.
 #pragma once
 

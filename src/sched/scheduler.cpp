@@ -176,6 +176,8 @@ void scheduler::switch_away(scheduler& here, slot& self, slot* next, leaving how
 void scheduler::park_running() noexcept {
   scheduler& here = *current();
   slot& self = *here.running_;
+  SMARM_ASSERT_DEBUG(current_thread().held_raw_mutexes == 0, "nobody parks with a raw_mutex held",
+                     self.index, self.reason);
   if (!self.state.consume_notification()) {
     slot* next = here.pick_next();
     while (next != nullptr && !next->has_started && !here.give_stack(*next, nullptr)) {
@@ -250,6 +252,11 @@ void scheduler::give_slot(slot& vacant) noexcept {
 }
 
 exit_reason scheduler::run_body(slot& self) noexcept {
+  // Asked to stop before it ever ran: then its function does not begin.
+  if (self.state.peek().stop_requested()) {
+    body_of(*self.body).discard();
+    return exit_reason::stopped();
+  }
   try {
     body_of(*self.body).run();
     return exit_reason::normal();
