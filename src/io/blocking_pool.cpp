@@ -42,6 +42,7 @@ blocking_pool::~blocking_pool() {
     SMARM_ASSERT(queue_.empty(), "a pool ends when no job is outstanding", threads_);
     stopping_ = true;  // who is not idle now sees it instead of becoming idle
     while (worker* const idle = idle_.pop_front()) {
+      ++coming_;
       idle->called.store(1, release);  // pairs with wait_for_call
       (void)futex_wake(idle->called, 1);
     }
@@ -91,22 +92,8 @@ void blocking_pool::submit(pool_job& job, std::shared_ptr<pool_job> kept) {
     job.kept_ = std::move(kept);
     job.state_ = pool_job::job_state::queued;
     queue_.push_back(job);
-    called = idle_.pop_front();
-    if (called != nullptr) {
-      called->called.store(1, release);  // pairs with wait_for_call
-    } else if (threads_ < threads_max_) {
-      try {
-        start_worker();
-      } catch (const std::system_error&) {
-        if (threads_ == 0) {
-          queue_.erase(job);
-          job.state_ = pool_job::job_state::idle;
-          job.kept_.reset();
-          throw;
-        }
-        // The threads there are will come to it.
-      }
-    }
+    ++queued_;
+    if (queued_ > coming_) called = call_worker(job);
   } catch (...) {
     operation_finished(runtime_);
     throw;
@@ -114,6 +101,29 @@ void blocking_pool::submit(pool_job& job, std::shared_ptr<pool_job> kept) {
   // SAFETY: the worker may have seen the call and be gone already; then this wakes, by an address
   // nobody dereferences, nobody, or a futex sleeper that looks at its word again.
   if (called != nullptr) (void)futex_wake(called->called, 1);
+}
+
+// call_worker sees to it that a thread more comes to the queue, under the lock. It returns the
+// worker that is to be woken, null where none is. Throws, with the job withdrawn, where there is no
+// thread and none can be started.
+blocking_pool::worker* blocking_pool::call_worker(pool_job& job) {
+  if (worker* const idle = idle_.pop_front()) {
+    ++coming_;
+    idle->called.store(1, release);  // pairs with wait_for_call
+    return idle;
+  }
+  if (threads_ >= threads_max_) return nullptr;
+  try {
+    start_worker();
+  } catch (const std::system_error&) {
+    if (threads_ == 0) {
+      withdraw(job);
+      job.kept_.reset();
+      throw;
+    }
+    // The threads there are will come to it.
+  }
+  return nullptr;
 }
 
 // start_worker starts a thread, under the lock: the thread must not come to its end before it is
@@ -125,12 +135,14 @@ void blocking_pool::start_worker() {
   // relaxed: only the count matters; the destructor runs after all submitters.
   alive_.fetch_add(1, relaxed);
   ++threads_;
+  ++coming_;
   (void)made.release();  // the thread owns it until its end
 }
 
 // withdraw takes a queued job back, under the lock.
 void blocking_pool::withdraw(pool_job& job) noexcept {
   queue_.erase(job);
+  --queued_;
   job.state_ = pool_job::job_state::idle;
 }
 
@@ -175,8 +187,10 @@ void blocking_pool::work(worker& self) noexcept {
     pool_job* job = nullptr;
     {
       const raw_guard guard(lock_);
+      --coming_;
       job = queue_.pop_front();
       if (job != nullptr) {
+        --queued_;
         job->state_ = pool_job::job_state::running;
       } else if (stopping_) {
         break;
@@ -203,6 +217,7 @@ void blocking_pool::run_job(pool_job& job) noexcept {
     job.state_ = pool_job::job_state::done;
     wake = job.wake_;
     kept = std::move(job.kept_);
+    ++coming_;
   }
   wake.wake();
   operation_finished(runtime_);

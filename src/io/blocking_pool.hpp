@@ -3,8 +3,8 @@
 // Invariants
 //   1. Jobs begin in the order in which they came. A job is queued (withdrawn by whoever takes it
 //      out of the queue under the lock), then running, then done.
-//   2. There is a thread for each queued job or the limit is reached: a submitter that finds no
-//      idle thread starts one.
+//   2. There is a thread for each queued job or the limit is reached: one that was called from the
+//      idle stack, one that has just ended a job and looks at the queue next, or a new one.
 //   3. An operation is outstanding from before a job is queued until it was withdrawn or has run,
 //      so the runtime does not end before; the thread that ran it wakes the actor first and then
 //      declares it finished, and touches nothing of the job after it has let go of the lock.
@@ -75,6 +75,7 @@ class blocking_pool final : public driver {
   };
 
   void submit(pool_job& job, std::shared_ptr<pool_job> kept);
+  [[nodiscard]] worker* call_worker(pool_job& job);
   void start_worker();
   void withdraw(pool_job& job) noexcept;
   void wait_to_the_end(pool_job& job) noexcept;
@@ -91,6 +92,8 @@ class blocking_pool final : public driver {
 
   raw_mutex lock_;                      // protects all below
   intrusive_list<pool_job> queue_;      // first come, first served
+  unsigned queued_ = 0;                 // length of queue_
+  unsigned coming_ = 0;                 // threads called or done with a job, on the way to queue_
   intrusive_list<worker> idle_;         // the last to become idle in front
   unsigned threads_ = 0;                // that run or are being started
   bool stopping_ = false;               // set once, by the destructor

@@ -112,6 +112,10 @@ int make_socket(int family) noexcept {
   return call([&] { return ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
 }
 
+int make_local_datagram_socket() noexcept {
+  return call([] { return ::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
+}
+
 int make_socket_pair(int (&ends)[2]) noexcept {
   return call(
       [&] { return ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends); });

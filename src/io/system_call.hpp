@@ -45,7 +45,8 @@ int shutdown_socket(int fd, int how) noexcept;
 int set_nonblocking(int fd) noexcept;
 int set_socket_option(int fd, int level, int name, int value) noexcept;
 int socket_name(int fd, bool peer, sockaddr_storage& address, socklen_t& size) noexcept;
-int make_socket(int family) noexcept;           // stream, non-blocking, close on exec
+int make_socket(int family) noexcept;  // stream, non-blocking, close on exec
+int make_local_datagram_socket() noexcept;
 int make_socket_pair(int (&ends)[2]) noexcept;  // likewise, local and connected
 int bind_socket(int fd, const void* address, std::size_t size) noexcept;
 int listen_socket(int fd, int backlog) noexcept;

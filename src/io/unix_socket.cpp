@@ -46,11 +46,12 @@ io_result<stream_socket> open_socket() {
   return stream_socket::adopt(unique_fd(fd), true);
 }
 
-// is_stale tells whether the path is a socket that nobody listens on any more.
+// is_stale tells whether the path is a socket that nobody listens on any more. It asks with a
+// datagram socket: a living listener answers that it is of another type, and never learns of it.
 bool is_stale(const local_address& at) noexcept {
   struct stat found{};
   if (::lstat(at.address.sun_path, &found) != 0 || !S_ISSOCK(found.st_mode)) return false;
-  const unique_fd probe(detail::make_socket(AF_UNIX));
+  const unique_fd probe(detail::make_local_datagram_socket());
   return probe && detail::connect_to(probe.get(), &at.address, at.size) == -ECONNREFUSED;
 }
 
