@@ -37,6 +37,7 @@
 
 #include "base/atomic.hpp"
 #include "sched/wait.hpp"
+#include "sync/block_pool.hpp"
 #include "sync/cell_pool.hpp"
 #include "sync/permits.hpp"
 
@@ -48,6 +49,9 @@ class channel_core {
   channel_core(const value_type& type, std::size_t capacity);
   channel_core(const channel_core&) = delete;
   channel_core& operator=(const channel_core&) = delete;
+
+  [[nodiscard]] static void* operator new(std::size_t size) { return pool_allocate(size); }
+  static void operator delete(void* block, std::size_t size) noexcept { pool_free(block, size); }
 
   // The sender's side; see include/smarm/detail/channel_core.hpp.
   void add_sender() noexcept;
@@ -111,5 +115,7 @@ class channel_core {
   std::size_t capacity_;
   node stub_;  // the first head_
 };
+
+static_assert(sizeof(channel_core) == pooled_size_max, "a channel is two cache lines of the pool");
 
 }  // namespace smarm::detail

@@ -8,7 +8,6 @@
 //      exchange found `waiting`; from then on the receiver does not register again.
 //   3. Two references, one for each end.
 // Threads: each end is used by one at a time.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -18,6 +17,7 @@
 #include "base/assert.hpp"
 #include "base/atomic.hpp"
 #include "sched/wait.hpp"
+#include "sync/block_pool.hpp"
 #include "sync/wait_list.hpp"
 
 namespace smarm::detail {
@@ -31,8 +31,18 @@ class oneshot_core {
   [[nodiscard]] static std::size_t place_offset(const value_type& type) noexcept {
     return (sizeof(oneshot_core) + type.align - 1) / type.align * type.align;
   }
-  [[nodiscard]] static std::align_val_t alignment(const value_type& type) noexcept {
-    return std::align_val_t(std::max(alignof(oneshot_core), type.align));
+  [[nodiscard]] static void* allocate(const value_type& type) {
+    const std::size_t size = place_offset(type) + type.size;
+    return is_pooled(type) ? pool_allocate(size)
+                           : ::operator new(size, std::align_val_t(type.align));
+  }
+  static void free(void* memory, const value_type& type) noexcept {
+    const std::size_t size = place_offset(type) + type.size;
+    if (is_pooled(type)) {
+      pool_free(memory, size);
+    } else {
+      ::operator delete(memory, size, std::align_val_t(type.align));
+    }
   }
   [[nodiscard]] void* place() noexcept {
     return reinterpret_cast<std::byte*>(this) + place_offset(type_);
@@ -86,13 +96,15 @@ class oneshot_core {
   void release_one() noexcept {
     // acq_rel: every use by the other end happens before the deletion by the last one.
     if (references_.fetch_sub(1, acq_rel) != 1) return;
-    const std::align_val_t align = alignment(type_);
+    const value_type& type = type_;
     this->~oneshot_core();
-    ::operator delete(static_cast<void*>(this), align);
+    free(this, type);
   }
 
  private:
   ~oneshot_core() = default;
+
+  [[nodiscard]] static bool is_pooled(const value_type& type) noexcept { return type.align <= 16; }
 
   [[nodiscard]] bool withdraw() noexcept {
     state waiting = state::waiting;
@@ -107,9 +119,7 @@ class oneshot_core {
 };
 
 oneshot_core* oneshot_create(const value_type& type) {
-  void* const memory =
-      ::operator new(oneshot_core::place_offset(type) + type.size, oneshot_core::alignment(type));
-  return ::new (memory) oneshot_core(type);
+  return ::new (oneshot_core::allocate(type)) oneshot_core(type);
 }
 
 void* oneshot_place(oneshot_core& core) noexcept { return core.place(); }
