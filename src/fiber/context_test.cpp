@@ -4,6 +4,7 @@
 #include "fiber/context.hpp"
 
 #include <gtest/gtest.h>
+#include <unwind.h>
 
 #include <cfenv>
 #include <cstddef>
@@ -132,6 +133,31 @@ TEST(context, a_fresh_entry_may_take_the_very_stack_of_the_one_that_leaves) {
   EXPECT_EQ(got.from, &cookie);
   EXPECT_EQ(got.what, 100u);
   EXPECT_EQ(generation, 100);
+}
+
+_Unwind_Reason_Code count_frame(_Unwind_Context*, void* count) {
+  return ++*static_cast<int*>(count) < 1000 ? _URC_NO_REASON : _URC_FATAL_PHASE1_ERROR;
+}
+
+TEST(context, a_stack_walk_ends_at_the_entry_whatever_lies_above_the_top) {
+  bare_stack stack;
+  // What a walker that goes on would take for return addresses.
+  constexpr std::size_t above = 4096;
+  for (std::size_t offset = sizeof stack.memory - above; offset < sizeof stack.memory;
+       offset += sizeof(void*)) {
+    const auto address = reinterpret_cast<std::uintptr_t>(&count_frame) + 4;
+    std::memcpy(stack.memory + offset, &address, sizeof address);
+  }
+  const auto entry = [](void*, std::uintptr_t) {
+    int frames = 0;
+    const bool ended = _Unwind_Backtrace(count_frame, &frames) == _URC_END_OF_STACK;
+    smarm_leave(main_sp, nullptr, ended ? static_cast<std::uintptr_t>(frames) : 1000);
+  };
+  const switch_message got =
+      smarm_start(&main_sp, stack.memory + sizeof stack.memory - above, entry, nullptr, 0);
+  // The entry (a lambda behind a function pointer) and the mark that ends the walk.
+  EXPECT_GE(got.what, 2u);
+  EXPECT_LE(got.what, 3u);
 }
 
 TEST(context, the_rounding_mode_belongs_to_a_context_and_starts_at_the_default) {
