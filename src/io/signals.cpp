@@ -14,6 +14,7 @@
 // sleeps with the subscribed signals open: so that they arrive even where every other thread,
 // schedulers included, has them blocked.
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -31,7 +32,6 @@
 #include <smarm/signals.hpp>
 
 #include "base/atomic.hpp"
-#include "base/futex.hpp"
 #include "base/raw_mutex.hpp"
 #include "io/fd_wait.hpp"
 #include "io/io_thread.hpp"
@@ -60,9 +60,17 @@ struct subscription {
   bool taken = false;    // guarded by the lock
 };
 
-// catcher is the thread that has the subscribed signals open. `word` counts the changes.
+// catcher is the thread that has the subscribed signals open. It sleeps in poll(2), which runs a
+// handler at once; ThreadSanitizer, which holds handlers back, knows that of poll and not of a
+// futex.
 struct catcher {
-  atomic<std::uint32_t> word{0};
+  catcher() : changed(detail::make_event()) {
+    if (changed.get() < 0) {
+      throw std::system_error(detail::error_of(changed.get()), "smarm::signals");
+    }
+  }
+
+  detail::plain_fd changed;  // an event descriptor, readable when the masks have changed
   atomic<bool> stopping{false};
   std::thread thread;
 };
@@ -96,8 +104,9 @@ extern "C" void smarm_signal_handler(int number) {
 
 void run_catcher(catcher& self) noexcept {
   for (;;) {
-    const std::uint32_t seen = self.word.load(acquire);  // pairs with notify_catcher
-    if (self.stopping.load(acquire)) return;             // pairs with stop_catcher
+    std::uint64_t count = 0;
+    (void)detail::read_bytes(self.changed.get(), std::as_writable_bytes(std::span(&count, 1)));
+    if (self.stopping.load(acquire)) return;  // pairs with stop_catcher
     sigset_t open;
     sigemptyset(&open);
     const std::uint64_t wanted = table.wanted.load(acquire);  // pairs with update_wanted
@@ -105,14 +114,14 @@ void run_catcher(catcher& self) noexcept {
       if ((wanted & bit_of(number)) != 0) sigaddset(&open, number);
     }
     (void)detail::block_signals(&open);
-    (void)detail::futex_wait(self.word, seen);  // a handler interrupts it; nothing else to do
+    (void)detail::poll_fd(self.changed.get(), POLLIN, deadline::never());
   }
 }
 
-// notify_catcher makes the catcher look again. Under the lock.
+// notify_catcher makes the catcher look again.
 void notify_catcher(catcher& self) noexcept {
-  self.word.fetch_add(1, release);  // pairs with run_catcher
-  (void)detail::futex_wake(self.word, 1);
+  const std::uint64_t one = 1;
+  (void)detail::write_bytes(self.changed.get(), std::as_bytes(std::span(&one, 1)));
 }
 
 // update_wanted tells the catcher which signals are subscribed to. Under the lock.
