@@ -88,6 +88,7 @@ std::cv_status condition_variable::wait_until(std::unique_lock<mutex>& lock, dea
 #endif
   detail::stop_point();
   detail::waiter me;
+  me.open();
   {
     const detail::raw_guard guard(core.lock);
     core.waiters.enlist(me);

@@ -77,6 +77,7 @@ mutex_core::step mutex_core::take_or_enlist(lock_waiter& me, bool again, bool ma
   }
   if (!may_wait) return step::left;
   if (again) {
+    me.open();  // under the lock, where the state says whether this waiter is in the list
     waiters_.enlist_first(me);
   } else {
     waiters_.enlist(me);
@@ -135,6 +136,7 @@ template <class Park>
 bool mutex_core::wait_for_lock(Park park_once) {
   lock_waiter me;
   spin();
+  me.open();
   {
     const raw_guard guard(lock_);
     if (take_or_enlist(me, false, true) == step::taken) return true;

@@ -38,6 +38,7 @@ bool permits::enlist_or_take(waiter& me, taken& outcome) noexcept {
 
 permits::taken permits::take(waiter& me, wait_reason reason, deadline until) {
   taken outcome{};
+  me.open();
   {
     const raw_guard guard(lock_);
     if (enlist_or_take(me, outcome)) return outcome;

@@ -31,6 +31,13 @@ enum class wait_state : std::uint8_t {
 };
 
 struct waiter : list_link {
+  // open begins a wait, before the owner's lock is taken: a thread's first wait takes a lock
+  // itself.
+  void open() noexcept {
+    wake = begin_wait();
+    state = wait_state::waiting;
+  }
+
   waker wake;
   wait_state state = wait_state::waiting;
 };
@@ -45,17 +52,9 @@ class wait_list {
   [[nodiscard]] bool empty() const noexcept { return waiters_.empty(); }
   [[nodiscard]] waiter* front() noexcept { return waiters_.front(); }
 
-  // enlist opens a wait of the caller and puts it at the end (or back at the front).
-  void enlist(waiter& who) noexcept {
-    who.wake = begin_wait();
-    who.state = wait_state::waiting;
-    waiters_.push_back(who);
-  }
-  void enlist_first(waiter& who) noexcept {
-    who.wake = begin_wait();
-    who.state = wait_state::waiting;
-    waiters_.push_front(who);
-  }
+  // enlist puts a waiter that has been opened at the end, enlist_first back at the front.
+  void enlist(waiter& who) noexcept { waiters_.push_back(who); }
+  void enlist_first(waiter& who) noexcept { waiters_.push_front(who); }
 
   // settle_first takes the first waiter off the list and settles it; its waker is to be called when
   // the lock has been left. The list is not empty.
