@@ -93,7 +93,9 @@ TEST(parker, a_permit_that_meets_the_deadline_is_either_taken_or_left_for_the_ne
   for (int i = 1; i <= rounds; ++i) {
     turn.store(i);
     // Exactly one permit comes a round: had it been lost, the second park would never return.
-    if (!place.park(monotonic_ns() + 30'000)) EXPECT_TRUE(place.park(never_ns));
+    if (!place.park(monotonic_ns() + 30'000)) {
+      EXPECT_TRUE(place.park(never_ns));
+    }
     EXPECT_FALSE(place.park(0)) << "and it was one";
   }
   waker.join();

@@ -270,7 +270,7 @@ exit_reason scheduler::run_body(slot& self) noexcept {
 // Publishes that the actor has ended: nobody finds it, the joiner and the hooks learn why, its
 // half of the body is dropped. Its slot is vacant afterwards, though still in no free list.
 void scheduler::publish_end(slot& self, exit_reason why) noexcept {
-  body_header& header = *std::exchange(self.body, nullptr);
+  body_header& header = *self.body;
   self.state.set_done();
   exit_hook_list hooks(self);
   const bool nobody_learns = why.is_failed() && hooks.empty() && !header.has_holder();
@@ -280,6 +280,7 @@ void scheduler::publish_end(slot& self, exit_reason why) noexcept {
   if (nobody_learns) report_unobserved(self, header);
   // May run the destructor of the result, which may park: the actor is still there to do it.
   body_release(body_of(header));
+  self.body = nullptr;  // not before: that destructor may ask for its actor's name
   // False when the slot's generations are used up: then give_slot retires it.
   (void)self.state.reclaim();
 }

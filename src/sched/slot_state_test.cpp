@@ -77,7 +77,9 @@ TEST(slot_state, only_the_first_of_many_wakes_of_one_wait_acts) {
   ASSERT_EQ(word.park_return(), park_end::parked);
   EXPECT_EQ(word.unpark(wait), unparked::must_enqueue);
   const std::uint64_t after = word.status().bits();
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(word.unpark(wait), unparked::stale);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(word.unpark(wait), unparked::stale);
+  }
   EXPECT_EQ(word.status().bits(), after) << "a stale wake changes nothing";
   word.try_claim();
   EXPECT_EQ(word.unpark(wait), unparked::stale) << "nor while the actor runs on";
@@ -123,7 +125,8 @@ TEST(slot_state, a_wait_opened_anew_makes_the_ticket_before_it_stale) {
   EXPECT_EQ(word.unpark(first), unparked::stale);
   EXPECT_EQ(word.unpark(second), unparked::noted);
   const std::uint64_t third = word.begin_wait(true);
-  EXPECT_EQ(word.status().state(), run_state::running) << "the wake of an abandoned wait is dropped";
+  EXPECT_EQ(word.status().state(), run_state::running)
+      << "the wake of an abandoned wait is dropped";
   EXPECT_EQ(word.park_return(), park_end::parked);
   EXPECT_EQ(word.unpark(second), unparked::stale);
   EXPECT_EQ(word.unpark(third), unparked::must_enqueue);
@@ -284,22 +287,28 @@ TEST(slot_state, an_epoch_wraps_within_its_field) {
 // ---- broken preconditions ----------------------------------------------------------------------
 
 using slot_state_death_test = ::testing::TestWithParam<run_state>;
+
+std::string state_name(const ::testing::TestParamInfo<run_state>& info) {
+  constexpr const char* names[] = {"vacant", "queued", "running", "notified", "parked"};
+  return names[static_cast<int>(info.param)];
+}
+
 INSTANTIATE_TEST_SUITE_P(states, slot_state_death_test,
                          ::testing::Values(run_state::vacant, run_state::queued, run_state::running,
                                            run_state::notified, run_state::parked),
-                         [](const ::testing::TestParamInfo<run_state>& info) {
-                           constexpr const char* names[] = {"vacant", "queued", "running",
-                                                            "notified", "parked"};
-                           return std::string(names[static_cast<int>(info.param)]);
-                         });
+                         state_name);
 
 TEST_P(slot_state_death_test, each_transition_refuses_to_start_from_a_state_that_is_not_its_own) {
   const run_state from = GetParam();
   slot_state word;
   bring_to(word, from);
   const bool on_stack = from == run_state::running || from == run_state::notified;
-  if (from != run_state::vacant) EXPECT_DEATH(word.publish_queued(), "only a vacant slot");
-  if (from != run_state::queued) EXPECT_DEATH(word.try_claim(), "only a queued actor");
+  if (from != run_state::vacant) {
+    EXPECT_DEATH(word.publish_queued(), "only a vacant slot");
+  }
+  if (from != run_state::queued) {
+    EXPECT_DEATH(word.try_claim(), "only a queued actor");
+  }
   if (!on_stack) {
     EXPECT_DEATH(word.yield_return(), "only a running actor yields");
     EXPECT_DEATH((void)word.park_return(), "only a running actor parks");

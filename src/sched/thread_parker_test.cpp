@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <set>
 #include <thread>
 #include <vector>
@@ -100,18 +101,27 @@ TEST(thread_parker, threads_that_come_and_go_share_few_parkers_and_late_wakes_hu
 TEST(thread_parker, two_threads_hand_a_turn_to_each_other_without_losing_it) {
   constexpr int rounds = 10'000;
   std::atomic<bool> ours{true};
-  std::atomic<waker> left{waker{}};
-  std::atomic<waker> right{waker{}};
-  const auto play = [&](std::atomic<waker>& mine, std::atomic<waker>& other, bool my_turn) {
+  std::mutex lock;
+  waker left;  // guarded by lock, as is right
+  waker right;
+  const auto play = [&](waker& mine, waker& other, bool my_turn) {
     for (int i = 0; i < rounds; ++i) {
       for (;;) {
         const waker wait = begin_wait();
-        mine.store(wait);
+        {
+          const std::scoped_lock guard(lock);
+          mine = wait;
+        }
         if (ours.load() == my_turn) break;
         EXPECT_EQ(park(wait, wait_reason::none), wait_outcome::woken);
       }
       ours.store(!my_turn);
-      other.load().wake();
+      waker target;
+      {
+        const std::scoped_lock guard(lock);
+        target = other;
+      }
+      target.wake();
     }
   };
   std::thread partner([&] { play(right, left, false); });

@@ -1,0 +1,213 @@
+// Goal: each of the three run queues hands out every entry exactly once and never loses one, grows
+// while it is in use, is as fair as it says, and never looks empty to whoever must not miss what is
+// in it. Method: the same tests for the three kinds; entries are slots that are nobody's actors,
+// and a byte per slot catches a double.
+#include "sched/run_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sched/slot.hpp"
+
+namespace smarm::detail {
+namespace {
+
+std::string kind_name(const ::testing::TestParamInfo<run_queue_kind>& info) {
+  constexpr const char* names[] = {"locked", "mpmc", "striped"};
+  return names[static_cast<int>(info.param)];
+}
+
+class run_queue_test : public ::testing::TestWithParam<run_queue_kind> {
+ protected:
+  static std::unique_ptr<slot[]> make_slots(std::uint32_t count) {
+    auto slots = std::make_unique<slot[]>(count);
+    for (std::uint32_t i = 0; i < count; ++i) slots[i].index = i;
+    return slots;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(kinds, run_queue_test,
+                         ::testing::Values(run_queue_kind::locked, run_queue_kind::mpmc,
+                                           run_queue_kind::striped),
+                         kind_name);
+
+TEST_P(run_queue_test, an_empty_queue_gives_nothing) {
+  run_queue queue(GetParam(), 3, 16);
+  EXPECT_TRUE(queue.looks_empty());
+  queue.reserve(8);
+  EXPECT_TRUE(queue.looks_empty());
+  for (unsigned i = 0; i < 3; ++i) {
+    EXPECT_EQ(queue.pop(i, i), nullptr);
+  }
+}
+
+TEST_P(run_queue_test, one_schedulers_entries_come_out_in_the_order_in_which_they_went_in) {
+  run_queue queue(GetParam(), 4, 64);
+  queue.reserve(64);
+  const auto slots = make_slots(64);
+  for (std::uint32_t lap = 0; lap < 50; ++lap) {
+    const std::uint32_t count = 1 + lap * 13 % 64;
+    for (std::uint32_t i = 0; i < count; ++i) queue.push(2, slots[i]);
+    EXPECT_FALSE(queue.looks_empty());
+    for (std::uint32_t i = 0; i < count; ++i) {
+      ASSERT_EQ(queue.pop(2, 1), &slots[i]) << "lap " << lap;
+    }
+    EXPECT_TRUE(queue.looks_empty());
+    EXPECT_EQ(queue.pop(2, 1), nullptr);
+  }
+}
+
+TEST_P(run_queue_test, holds_as_many_entries_as_were_reserved) {
+  run_queue queue(GetParam(), 2, 1000);
+  queue.reserve(1000);
+  const auto slots = make_slots(1000);
+  for (std::uint32_t i = 0; i < 1000; ++i) queue.push(0, slots[i]);
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    ASSERT_EQ(queue.pop(0, 1), &slots[i]);
+  }
+}
+
+TEST_P(run_queue_test, whatever_anybody_pushed_anybody_finds) {
+  run_queue queue(GetParam(), 8, 64);
+  queue.reserve(64);
+  const auto slots = make_slots(64);
+  for (unsigned pusher = 0; pusher < 20; ++pusher) {
+    for (unsigned popper = 0; popper < 8; ++popper) {
+      queue.push(pusher, slots[pusher]);
+      EXPECT_FALSE(queue.looks_empty());
+      ASSERT_EQ(queue.pop(popper, pusher * 7 + popper), &slots[pusher]);
+      EXPECT_TRUE(queue.looks_empty());
+    }
+  }
+}
+
+// Each thread pops an entry, marks it as held, and pushes it again, through many laps of the ring.
+TEST_P(run_queue_test, four_threads_never_hold_the_same_entry_and_none_is_lost) {
+  constexpr std::uint32_t count = 24;
+  constexpr int laps = 30'000;
+  constexpr unsigned threads = 4;
+  run_queue queue(GetParam(), threads, count);
+  queue.reserve(count);
+  const auto slots = make_slots(count);
+  const auto held = std::make_unique<std::atomic<int>[]>(count);
+  for (std::uint32_t i = 0; i < count; ++i) queue.push(i, slots[i]);
+  std::atomic<int> doubles{0};
+  std::vector<std::thread> workers;
+  for (unsigned me = 0; me < threads; ++me) {
+    workers.emplace_back([&, me] {
+      for (std::uint32_t i = 0; i < laps; ++i) {
+        slot* const entry = queue.pop(me, i);
+        if (entry == nullptr) {
+          std::this_thread::yield();
+          continue;
+        }
+        if (held[entry->index].fetch_add(1) != 0) ++doubles;
+        held[entry->index].fetch_sub(1);
+        queue.push(me, *entry);
+      }
+    });
+  }
+  for (std::thread& each : workers) each.join();
+  EXPECT_EQ(doubles.load(), 0);
+  std::vector<int> seen(count, 0);
+  while (slot* const entry = queue.pop(0, 0)) ++seen[entry->index];
+  EXPECT_EQ(seen, std::vector<int>(count, 1)) << "each is still there, once";
+  EXPECT_TRUE(queue.looks_empty());
+}
+
+TEST_P(run_queue_test, grows_under_traffic) {
+  constexpr std::uint32_t count = 6'000;
+  constexpr unsigned threads = 3;
+  run_queue queue(GetParam(), threads, count);
+  const auto slots = make_slots(count);
+  std::atomic<bool> over{false};
+  std::vector<std::thread> workers;
+  for (unsigned me = 0; me < threads; ++me) {
+    workers.emplace_back([&, me] {
+      for (std::uint32_t i = 0; !over.load(); ++i) {
+        if (slot* const entry = queue.pop(me, i)) queue.push(me, *entry);
+      }
+    });
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    queue.reserve(i + 1);
+    queue.push(i % 5, slots[i]);
+  }
+  over.store(true);
+  for (std::thread& each : workers) each.join();
+  std::vector<int> seen(count, 0);
+  while (slot* const entry = queue.pop(0, 0)) ++seen[entry->index];
+  EXPECT_EQ(seen, std::vector<int>(count, 1));
+}
+
+// The producer publishes, fences, and asks whether anybody sleeps; the sleeper says so, fences, and
+// looks. Both missing each other is what the queue must not add to.
+TEST_P(run_queue_test, what_was_pushed_before_a_fence_does_not_look_empty_behind_one) {
+  constexpr int rounds = 20'000;
+  run_queue queue(GetParam(), 2, 4);
+  queue.reserve(4);
+  const auto slots = make_slots(1);
+  std::atomic<int> turn{0};
+  std::atomic<int> done{0};
+  std::atomic<bool> sleeps{false};
+  bool producer_saw = false;
+  std::thread producer([&] {
+    for (int i = 1; i <= rounds; ++i) {
+      while (turn.load() < i) std::this_thread::yield();
+      queue.push(1, slots[0]);
+      fence(seq_cst);
+      producer_saw = sleeps.load(std::memory_order_relaxed);
+      done.store(i);
+    }
+  });
+  for (int i = 1; i <= rounds; ++i) {
+    turn.store(i);
+    sleeps.store(true, std::memory_order_relaxed);
+    fence(seq_cst);
+    const bool sleeper_saw = !queue.looks_empty();
+    while (done.load() < i) std::this_thread::yield();
+    ASSERT_TRUE(producer_saw || sleeper_saw) << "a lost wake-up in round " << i;
+    sleeps.store(false);
+    ASSERT_EQ(queue.pop(0, 1), &slots[0]);
+  }
+  producer.join();
+}
+
+TEST(striped_queue, an_entry_of_a_busy_scheduler_is_found_within_a_few_fairness_rounds) {
+  constexpr unsigned schedulers = 8;
+  run_queue queue(run_queue_kind::striped, schedulers, 64);
+  queue.reserve(64);
+  const auto slots = std::make_unique<slot[]>(3);
+  // The owner of stripe 5 computes; the owner of stripe 0 is never out of work of its own.
+  queue.push(5, slots[0]);
+  queue.push(0, slots[1]);
+  queue.push(0, slots[2]);
+  std::uint32_t tick = 1;
+  for (; tick < 61 * schedulers * 2; ++tick) {
+    slot* const next = queue.pop(0, tick);
+    ASSERT_NE(next, nullptr);
+    if (next == &slots[0]) break;
+    queue.push(0, *next);
+  }
+  EXPECT_LE(tick, 61U * schedulers) << "one round over all stripes at the most";
+}
+
+TEST(locked_ring_death_test, a_push_beyond_what_was_reserved_ends_the_process) {
+  run_queue queue(run_queue_kind::locked, 1, 1024);
+  const auto slots = std::make_unique<slot[]>(300);
+  EXPECT_DEATH(queue.push(0, slots[0]), "a run queue has room for every actor") << "none reserved";
+  EXPECT_DEATH(
+      {
+        queue.reserve(1);
+        for (std::uint32_t i = 0; i < 300; ++i) queue.push(0, slots[i]);
+      },
+      "a run queue has room for every actor");
+}
+
+}  // namespace
+}  // namespace smarm::detail

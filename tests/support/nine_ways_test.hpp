@@ -1,0 +1,77 @@
+// nine_ways_test runs a test on each of the three run queues at 1, 2 and 8 schedulers: whatever the
+// core promises it promises on all nine.
+//
+//   using spawn_test = smarm::test::nine_ways_test;
+//   SMARM_TEST_NINE_WAYS(spawn_test);
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include <smarm/config.hpp>
+#include <smarm/runtime.hpp>
+
+#include "tests/support/actors_test.hpp"
+
+namespace smarm::test {
+
+using way = std::tuple<unsigned, run_queue_kind>;
+
+class nine_ways_test : public ::testing::TestWithParam<way> {
+ protected:
+  [[nodiscard]] static unsigned schedulers() { return std::get<0>(GetParam()); }
+
+  [[nodiscard]] static config make_config() {
+    config how;
+    how.schedulers = schedulers();
+    how.run_queue = std::get<1>(GetParam());
+    return how;
+  }
+
+  // run runs root in a runtime of its own, checks that nothing is left, returns what it returned.
+  template <class F>
+  static auto run(F&& root) {
+    return run(make_config(), std::forward<F>(root));
+  }
+  template <class F>
+  static auto run(const config& how, F&& root) {
+    runtime ours(how);
+    const struct check {
+      const runtime& ran;
+      ~check() { expect_nothing_left(ran); }
+    } check_at_end{ours};
+    return ours.run(std::forward<F>(root));
+  }
+};
+
+inline std::string way_name(const ::testing::TestParamInfo<way>& info) {
+  constexpr const char* names[] = {"locked", "mpmc", "striped"};
+  return std::string(names[static_cast<int>(std::get<1>(info.param))]) + "_on_" +
+         std::to_string(std::get<0>(info.param));
+}
+
+// slow_build tells whether a park is dear here: debug builds move the actor at each, and
+// ThreadSanitizer looks at every access. Tests that count parks by the thousand take fewer then.
+[[nodiscard]] constexpr bool slow_build() {
+#if defined(SMARM_DEBUG) || defined(SMARM_THREAD_SANITIZER)
+  return true;
+#else
+  return false;
+#endif
+}
+// scaled is `count`, or a tenth of it in a slow build.
+[[nodiscard]] constexpr int scaled(int count) { return slow_build() ? (count + 9) / 10 : count; }
+
+}  // namespace smarm::test
+
+#define SMARM_TEST_NINE_WAYS(fixture)                                                       \
+  INSTANTIATE_TEST_SUITE_P(                                                                 \
+      ways, fixture,                                                                        \
+      ::testing::Combine(                                                                   \
+          ::testing::Values(1U, 2U, 8U),                                                    \
+          ::testing::Values(::smarm::run_queue_kind::locked, ::smarm::run_queue_kind::mpmc, \
+                            ::smarm::run_queue_kind::striped)),                             \
+      ::smarm::test::way_name)
