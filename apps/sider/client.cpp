@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "shard.hpp"
 
 namespace sider {
@@ -35,9 +36,10 @@ std::string client_stream::local_name() const {
 }
 
 bool blocked_pop::offer(popped& found) {
-  auto sent = into_.try_send(pop_outcome{true, std::move(found)});
-  if (!sent) found = std::move(sent.error().value.found);
-  return sent.has_value();
+  if (!close()) return false;
+  const bool sent = into_.try_send(pop_outcome{true, std::move(found)}).has_value();
+  SMARM_ASSERT(sent, "a target is closed before its channel is");
+  return true;
 }
 
 client::client(client_stream connected, std::uint64_t number)

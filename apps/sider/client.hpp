@@ -68,17 +68,28 @@ struct pop_outcome {
   popped found;
 };
 
-// blocked_pop is the target of a BLPOP: a channel with room for one outcome, whose first taker
-// wins.
+// blocked_pop is the target of a BLPOP. Whoever claims it first decides the outcome; the claim is
+// apart from the channel that carries it, for a channel has room again once its value is received.
 class blocked_pop final : public pop_target {
  public:
   explicit blocked_pop(smarm::sender<pop_outcome> into) : into_(std::move(into)) {}
+
   bool offer(popped& found) override;
-  // cancel ends the wait without an element, unless one is there already. Never parks.
-  void cancel() const { static_cast<void>(into_.try_send(pop_outcome{})); }
+
+  // cancel ends the wait without an element, unless the outcome is decided. Never parks.
+  void cancel() {
+    if (close()) static_cast<void>(into_.try_send(pop_outcome{}));
+  }
+
+  // close refuses every further offer; false: the outcome is in the channel, or just about to be.
+  [[nodiscard]] bool close() {
+    // Relaxed: the exchange alone decides who is first; what was popped goes through the channel.
+    return !claimed_.exchange(true, smarm::detail::relaxed);
+  }
 
  private:
   smarm::sender<pop_outcome> into_;
+  smarm::detail::atomic<bool> claimed_{false};  // written by whoever decides the outcome
 };
 
 struct client {

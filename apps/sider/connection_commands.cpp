@@ -221,7 +221,7 @@ void connection::command_info(argument_list arguments, reply_writer reply) {
     for (const std::string_view name : rest) {
       const command* found = find_command(name);
       if (found == nullptr) {
-        reply.null_array();
+        reply.null_bulk();
       } else {
         write_command(reply, *found);
       }

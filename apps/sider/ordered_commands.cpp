@@ -59,7 +59,7 @@ std::optional<smarm::deadline> read_timeout(std::string_view text, reply_writer 
 // watch_hangup cancels the wait if the client goes away meanwhile. Data that arrives is left alone:
 // it is the next command. With data queued the kernel reports no end by readability, so from
 // then on the watch looks twice a second. It ends by being stopped.
-void watch_hangup(int fd, const blocked_pop& target) {
+void watch_hangup(int fd, blocked_pop& target) {
   for (;;) {
     if (!smarm::wait_readable(fd)) break;
     pollfd state{fd, POLLRDHUP, 0};
@@ -116,10 +116,10 @@ void connection::pop_blocking(argument_list arguments, reply_writer reply) {
     waiting.push_back(key);
   }
   pop_outcome got;
-  if (last == outcome::waiting) got = wait_for_pop(rx, target, *until);
-  rx.close();
-  if (!got.served) {
-    if (auto late = rx.try_recv()) got = std::move(*late);
+  if (last == outcome::waiting) {
+    got = wait_for_pop(rx, target, *until);
+  } else if (!target->close()) {
+    got = rx.recv().value();  // served at once, or meanwhile by a shard asked before
   }
   for (const key_ref key : waiting) {
     ask_shard(server_.shard_of(key), [&](shard& here) {
@@ -150,7 +150,9 @@ pop_outcome connection::wait_for_pop(smarm::receiver<pop_outcome>& outcomes,
   watcher.request_stop();
   static_cast<void>(watcher.join());
   server_.clients().set_blocked(*client_, nullptr);
-  return got ? std::move(*got) : pop_outcome{};
+  if (got) return std::move(*got);
+  // Out of time. If a shard was faster, its element is here in a moment, and must be taken.
+  return target->close() ? pop_outcome{} : outcomes.recv().value();
 }
 
 // start_pusher hands the writing side of the stream to an actor of its own, for good.
