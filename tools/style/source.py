@@ -30,13 +30,13 @@ class Source:
 
     @property
     def is_test(self):
-        return self.path.startswith("tests/") or self.role in ("test", "model", "fuzz")
+        return self.path.startswith("tests/") or self.role in ("test", "model", "fuzz", "fixture")
 
     @property
     def role(self):
-        """The role that the suffix names: test, model, bench, fuzz, or "" for a plain source."""
-        match = re.search(r"_(test|model|bench|fuzz)\.cpp$", self.path)
-        return match[1] if match else ""
+        """The role that the suffix names: test, model, bench, fuzz, fixture, or "" for a plain file."""
+        match = re.search(r"_(test|model|bench|fuzz)\.cpp$|_(fixture|test)\.hpp$", self.path)
+        return (match[1] or match[2]) if match else ""
 
     @property
     def layer(self):
