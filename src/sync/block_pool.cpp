@@ -12,7 +12,6 @@
 #include "base/raw_mutex.hpp"
 #include "fiber/current.hpp"
 
-// AddressSanitizer watches each block by itself, which a pool would hide from it.
 #if defined(__SANITIZE_ADDRESS__)
 #define SMARM_POOL_OFF 1
 #elif defined(__has_feature)
@@ -24,6 +23,13 @@
 namespace smarm::detail {
 
 namespace {
+
+// AddressSanitizer watches each block by itself, which a pool would hide from it.
+#ifdef SMARM_POOL_OFF
+constexpr bool pool_is_on = false;
+#else
+constexpr bool pool_is_on = true;
+#endif
 
 constexpr std::size_t granule = 16;
 constexpr std::size_t classes = pooled_size_max / granule;
@@ -177,46 +183,44 @@ pthread_key_t make_release_key() noexcept {
   mine->loaded.push(block);
 }
 
+// The way past the pool, for what is too large and where the pool is off.
+void* allocate_plainly(std::size_t size) {
+  return size == pooled_size_max ? ::operator new(size, std::align_val_t(cache_line))
+                                 : ::operator new(size);
+}
+
+void free_plainly(void* block, std::size_t size) noexcept {
+  if (size == pooled_size_max) {
+    ::operator delete(block, size, std::align_val_t(cache_line));
+  } else {
+    ::operator delete(block, size);
+  }
+}
+
 }  // namespace
 
 void* pool_allocate(std::size_t size) {
-#ifdef SMARM_POOL_OFF
-  return size == pooled_size_max ? ::operator new(size, std::align_val_t(cache_line))
-                                 : ::operator new(size);
-#else
-  if (size > pooled_size_max) [[unlikely]]
-    return ::operator new(size);
+  if (!pool_is_on || size > pooled_size_max) [[unlikely]]
+    return allocate_plainly(size);
   const std::size_t index = class_of(size);
   thread_blocks* const mine = this_thread();
   magazine_pair* const pair = mine == nullptr ? nullptr : &(*mine)[index];
   if (pair == nullptr || pair->loaded.count == 0) [[unlikely]]
     return allocate_slowly(index, pair);
   return pair->loaded.pop();
-#endif
 }
 
 void pool_free(void* block, std::size_t size) noexcept {
-#ifdef SMARM_POOL_OFF
-  if (size == pooled_size_max) {
-    ::operator delete(block, size, std::align_val_t(cache_line));
-  } else {
-    ::operator delete(block, size);
-  }
-#else
-  if (size > pooled_size_max) [[unlikely]] {
-    ::operator delete(block, size);
-    return;
-  }
+  if (!pool_is_on || size > pooled_size_max) [[unlikely]]
+    return free_plainly(block, size);
   const std::size_t index = class_of(size);
   thread_blocks* const mine = this_thread();
   magazine_pair* const pair = mine == nullptr ? nullptr : &(*mine)[index];
   auto* const freed = ::new (block) free_block;
   if (pair == nullptr || pair->loaded.count == magazine_capacity(index)) [[unlikely]] {
-    free_slowly(freed, index, pair);
-    return;
+    return free_slowly(freed, index, pair);
   }
   pair->loaded.push(freed);
-#endif
 }
 
 }  // namespace smarm::detail
