@@ -81,7 +81,7 @@ void channel_core::drop_sender() noexcept {
                                       relaxed)) {
   }
   if ((tail & receiver_waits) != 0) {
-    const waker wake = waker_;  // nobody registers again: the channel has ended
+    const waker wake = waker_.load();  // nobody registers again: the channel has ended
     wake.wake();
   }
   release_one();
@@ -136,11 +136,16 @@ bool channel_core::append(void* cell) noexcept {
   } while (
       !tail_.compare_exchange_weak(tail, reinterpret_cast<std::uintptr_t>(last), acq_rel, relaxed));
   sent_.fetch_add(1, relaxed);  // relaxed: a count
-  waker wake;
-  if ((tail & receiver_waits) != 0) wake = waker_;  // before the link: invariant 3
-  // release: pairs with oldest() and wait_for_link: publishes the value, and that waker_ was read.
-  node_in(tail)->next.store(last, release);
-  wake.wake();
+  node* const previous = node_in(tail);
+  // release, both: pairs with oldest() and wait_for_link: publishes the value, and that waker_ has
+  // been read (invariant 3).
+  if ((tail & receiver_waits) == 0) {
+    previous->next.store(last, release);
+  } else {
+    const waker wake = waker_.load();
+    previous->next.store(last, release);
+    wake.wake();
+  }
   return true;
 }
 
@@ -212,7 +217,7 @@ void* channel_core::front(deadline until, channel_status& why) {
 // wait parks until something has changed; false: nothing did until the deadline.
 bool channel_core::wait(deadline until) {
   const waker wake = begin_wait();
-  waker_ = wake;
+  waker_.store(wake);
   std::uintptr_t empty = reinterpret_cast<std::uintptr_t>(head_);
   // release: publishes waker_ to whoever clears the tag (append, drop_sender). relaxed on failure:
   // something came, and oldest() looks.

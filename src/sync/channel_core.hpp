@@ -40,6 +40,7 @@
 #include "sync/block_pool.hpp"
 #include "sync/cell_pool.hpp"
 #include "sync/permits.hpp"
+#include "sync/waker_cell.hpp"
 
 namespace smarm::detail {
 
@@ -100,7 +101,7 @@ class channel_core {
   // What every append touches. Written by senders and, for the tags, by the receiver.
   alignas(64) atomic<std::uintptr_t> tail_;
   atomic<std::uint64_t> sent_{0};  // appends so far; a count for hints and for give_way
-  waker waker_;                    // see invariant 3
+  waker_cell waker_;               // see invariant 3
 
   // The receiver's.
   node* head_;

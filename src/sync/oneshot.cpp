@@ -19,6 +19,7 @@
 #include "sched/wait.hpp"
 #include "sync/block_pool.hpp"
 #include "sync/wait_list.hpp"
+#include "sync/waker_cell.hpp"
 
 namespace smarm::detail {
 
@@ -58,7 +59,7 @@ class oneshot_core {
     // release: publishes the value to now() and drop_receiver. acquire: pairs with wait():
     // publishes waker_.
     const state before = state_.exchange(state::sent, acq_rel);
-    if (before == state::waiting) waker_.wake();
+    if (before == state::waiting) waker_.load().wake();
     return before != state::receiver_gone;
   }
 
@@ -67,7 +68,7 @@ class oneshot_core {
     while (now == state::empty || now == state::waiting) {
       // acquire: as in send. release: what the sender did is done for who gets `closed`.
       if (state_.compare_exchange_weak(now, state::sender_gone, acq_rel, relaxed)) {
-        if (now == state::waiting) waker_.wake();
+        if (now == state::waiting) waker_.load().wake();
         break;
       }
     }
@@ -77,7 +78,7 @@ class oneshot_core {
   // wait parks until the sender has spoken; false: it has not until the deadline.
   [[nodiscard]] bool wait(deadline until) {
     const waker wake = begin_wait();
-    waker_ = wake;
+    waker_.store(wake);
     state empty = state::empty;
     // release: publishes waker_ to the sender. relaxed on failure: now() looks.
     if (!state_.compare_exchange_strong(empty, state::waiting, release, relaxed)) return true;
@@ -114,7 +115,7 @@ class oneshot_core {
 
   atomic<state> state_{state::empty};
   atomic<std::uint32_t> references_{2};
-  waker waker_;  // see invariant 2
+  waker_cell waker_;  // see invariant 2
   const value_type& type_;
 };
 
