@@ -27,6 +27,9 @@ constexpr std::size_t read_max = std::size_t{1} << 20;
 // Replies are written once so much has come together, or at the end of the round.
 constexpr std::size_t write_bytes = std::size_t{256} << 10;
 
+// A buffer larger than this is given back as soon as it is empty, or nearly.
+constexpr std::size_t buffer_kept_max = std::size_t{64} << 10;
+
 // A client that takes nothing for so long while replies wait for it is given up.
 constexpr auto write_timeout = std::chrono::seconds(60);
 
@@ -88,7 +91,13 @@ void connection::run() {
     write_out();
     release_buffers();
   }
-  end();
+}
+
+connection::~connection() {
+  if (subscriber_ == nullptr) return;
+  server_.hub().forget(*subscriber_);
+  subscriber_->queue.finish();
+  static_cast<void>(pusher_.join());
 }
 
 smarm::deadline connection::idle_deadline() const {
@@ -165,6 +174,9 @@ void connection::serve_input() {
   }
   finish_batch();
   input.erase(0, position);
+  if (input.capacity() > buffer_kept_max && input.size() < input.capacity() / 4) {
+    input.shrink_to_fit();
+  }
   if (commands == 0) return;
   server_.count_commands(commands);
   client_->active_ms.store(unix_time_ms(), relaxed);  // for display only
@@ -183,8 +195,7 @@ void connection::dispatch(std::size_t count) {
     return;
   }
   client_->last_command.store(what, relaxed);  // for display only
-  if (subscriber_ != nullptr && is_subscribed() && (what->flags & flag_pubsub) == 0 &&
-      what->name != "ping" && what->name != "quit" && what->name != "reset") {
+  if (is_subscribed() && !is_allowed(*what)) {
     work.add_local().error("ERR Can't execute '" + std::string(what->name) +
                            "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
                            "allowed in this context");
@@ -241,6 +252,8 @@ void connection::write_out() {
     closing_ = true;
   }
   output.clear();
+  // What one large reply needed is not kept while the client takes its time with the next command.
+  if (output.capacity() > buffer_kept_max) output = {};
 }
 
 // release_buffers gives the exchange back if the client is in no request.
@@ -249,12 +262,11 @@ void connection::release_buffers() {
   server_.exchanges().give(std::exchange(exchange_, nullptr));
 }
 
-// end takes leave of whoever knows the connection; what was answered is written first.
-void connection::end() {
-  if (subscriber_ == nullptr) return;
-  server_.hub().forget(*subscriber_);
-  subscriber_->queue.finish();
-  static_cast<void>(pusher_.join());
+// is_allowed tells whether a client that is subscribed may give the command.
+bool connection::is_allowed(const command& what) {
+  static constexpr std::string_view names[] = {
+      "subscribe", "psubscribe", "unsubscribe", "punsubscribe", "ping", "quit", "reset"};
+  return std::ranges::find(names, what.name) != std::end(names);
 }
 
 bool connection::is_subscribed() const {

@@ -44,6 +44,10 @@ void serve_client(server& host, const std::shared_ptr<client>& whose);
 class connection {
  public:
   connection(server& host, std::shared_ptr<client> whose);
+  // Waits until the pusher has written what is left. Parks.
+  ~connection();
+  connection(const connection&) = delete;
+  connection& operator=(const connection&) = delete;
 
   void run();
 
@@ -61,7 +65,7 @@ class connection {
   void finish_batch();
   void write_out();
   void release_buffers();
-  void end();
+  [[nodiscard]] static bool is_allowed(const command& what);
   [[nodiscard]] bool is_subscribed() const;
 
   // connection_commands.cpp: commands about the connection and the server

@@ -1,4 +1,5 @@
 // Commands about the connection and the server as a whole.
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -6,8 +7,6 @@
 #include <chrono>
 #include <string>
 #include <vector>
-
-#include <smarm/this_actor.hpp>
 
 #include "connection.hpp"
 #include "glob.hpp"
@@ -152,8 +151,10 @@ void connection::debug(argument_list arguments, reply_writer reply) {
   if (arguments.size() != 3) return write_arity_error(reply, "debug|sleep");
   const auto seconds = parse_long_double(arguments[2]);
   if (!seconds) return reply.error("ERR value is not a valid float");
-  write_out();
-  smarm::sleep_for(std::chrono::duration<long double>(*seconds));
+  // Asleep as a pop is that nobody serves: it ends if the client goes or the server does.
+  auto [tx, rx] = smarm::channel<pop_outcome>(1);
+  static_cast<void>(wait_for_pop(rx, std::make_shared<blocked_pop>(std::move(tx)),
+                                 std::chrono::duration<long double>(*seconds)));
   reply.ok();
 }
 
@@ -268,6 +269,10 @@ void connection::info(argument_list arguments, reply_writer reply) {
     rusage usage{};
     ::getrusage(RUSAGE_SELF, &usage);
     begin("Memory");
+    const struct mallinfo2 heap = ::mallinfo2();
+    const std::size_t used = heap.uordblks + heap.hblkhd;
+    line("used_memory", std::to_string(used));
+    line("used_memory_human", std::to_string(used >> 20) + "M");
     line("used_memory_peak", std::to_string(usage.ru_maxrss * 1024));
   }
   if (wanted("stats")) {

@@ -14,9 +14,10 @@ namespace {
 // A batch that once held a large reply gives the memory back instead of keeping it for the next.
 constexpr std::size_t text_kept_max = std::size_t{64} << 10;
 
-void shrink(std::string& text) {
-  if (text.capacity() > text_kept_max) text = {};
-  text.clear();
+template <typename Container>
+void shrink(Container& held) {
+  if (held.capacity() > text_kept_max / sizeof(typename Container::value_type)) held = {};
+  held.clear();
 }
 
 }  // namespace
@@ -178,7 +179,7 @@ bool batch::merge(std::string& out, double random) {
 
 void batch::merge_request(const request& one, std::string& out, double random) {
   reply_writer reply(out);
-  if (one.merge == merging::single) return reply.raw(take_piece().text);
+  if (one.merge == merging::single) return merge_single(out);
   if (one.merge == merging::random) return merge_random(one, out, random);
   if (one.merge == merging::scan) return merge_scan(out);
   std::int64_t total = 0;
@@ -195,6 +196,19 @@ void batch::merge_request(const request& one, std::string& out, double random) {
   if (one.merge == merging::concat) {
     reply.array_header(static_cast<std::size_t>(total));
     reply.raw(elements);
+  }
+}
+
+// merge_single moves a reply that is all there is on either side, and copies any other.
+void batch::merge_single(std::string& out) {
+  part& from = parts_[item_shards_[next_shard_]];
+  const piece only = take_piece();
+  // Results that hold no text count from its beginning too, so this must be the last.
+  if (out.empty() && only.text.size() == from.text.size() && from.merged == from.results.size()) {
+    out.swap(from.text);
+    from.text_merged = 0;
+  } else {
+    out += only.text;
   }
 }
 
@@ -238,12 +252,12 @@ void batch::forget_merged() {
 }
 
 void batch::clear() {
-  arguments_.clear();
-  requests_.clear();
-  item_shards_.clear();
+  shrink(arguments_);
+  shrink(requests_);
+  shrink(item_shards_);
   for (part& each : parts_) {
-    each.items.clear();
-    each.results.clear();
+    shrink(each.items);
+    shrink(each.results);
     shrink(each.text);
     each.next_item = 0;
     each.merged = 0;

@@ -116,6 +116,7 @@ class batch {
   [[nodiscard]] bool is_complete(const request& one) const;
   [[nodiscard]] piece take_piece();
   void merge_request(const request& one, std::string& out, double random);
+  void merge_single(std::string& out);
   void merge_random(const request& one, std::string& out, double random);
   void merge_scan(std::string& out);
   void forget_merged();

@@ -78,6 +78,11 @@ TEST_P(Router, CommandsOverManyKeysAreMerged) {
             "*1\r\n$1\r\nc\r\n+OK\r\n*0\r\n-ERR syntax error\r\n");
 }
 
+TEST_P(Router, APartMayEndWithResultsThatHoldNoText) {
+  run({{"mset", "a", "1", "b", "2"}});
+  EXPECT_EQ(run({{"get", "a"}, {"del", "a", "b", "c"}, {"dbsize"}}), "$1\r\n1\r\n:2\r\n:0\r\n");
+}
+
 TEST_P(Router, AScanWalksAllShards) {
   std::set<std::string> expected;
   for (int i = 0; i < 500; ++i) {

@@ -204,7 +204,8 @@ def random_command(rng):
         lambda: ["DECRBY", key(), number(rng)], lambda: ["INCRBYFLOAT", key(), rng.choice(["0.1", "-2.5", "1e3", "x"])],
         lambda: ["MSET"] + pairs, lambda: ["MGET"] + some(key), lambda: ["DEL"] + some(key, 2),
         lambda: ["EXISTS"] + some(key), lambda: ["TYPE", key()], lambda: ["TTL", key()], lambda: ["PERSIST", key()],
-        lambda: ["EXPIRE", key(), rng.choice(["100", "-1", "x"])] + rng.choice([[], ["NX"], ["XX"], ["GT"], ["LT"]]),
+        lambda: ["EXPIRE", key(), rng.choice([str(rng.randint(100, 99999)), "-1", "x"])]
+        + rng.choice([[], ["NX"], ["XX"], ["GT"], ["LT"]]),
         lambda: ["PEXPIREAT", key(), "99999999999999"], lambda: ["RENAME", key(), key()],
         lambda: ["RENAMENX", key(), key()], lambda: ["KEYS", rng.choice(["*", "k[0-5]", "k?", "*1*", "[^k]*"])],
         lambda: ["DBSIZE"] if rng.random() < 0.9 else ["FLUSHALL"],

@@ -481,6 +481,32 @@ def test_sigterm_answers_what_is_in_flight(server):
         pass
 
 
+def test_what_large_requests_needed_is_given_back(server):
+    if SANITIZED:
+        return
+    c = server.client()
+    before = server.resident_mb()
+    big = b"v" * (64 << 20)
+    assert c("SET", "k", big) == "OK" and c("GET", "k") == big
+    c.raw(encode("DEL", "k") + b"*1\r\n$4\r\nPI")  # and stays in the middle of a request
+    assert c.read() == 1
+    many = server.client()
+    count = 200000
+    many.raw(encode("DEL", *["x%d" % i for i in range(count)]))
+    assert many.read() == 0
+    eventually(lambda: server.resident_mb() - before < 30, "it is given back")
+
+
+def test_sigterm_wakes_one_that_sleeps(server):
+    c = server.client()
+    c.send("DEBUG", "SLEEP", "1000")
+    probe = server.client()
+    eventually(lambda: b"flags=b" in probe("CLIENT", "LIST"), "it sleeps")
+    server.process.send_signal(signal.SIGTERM)
+    assert c.read() == "OK" and c.at_end()
+    assert server.process.wait(timeout=30) == 0
+
+
 def test_sigterm_does_not_wait_for_ever_for_one_that_never_reads(server):
     c = server.client()
     c("SET", "k", b"v" * 1000000)
