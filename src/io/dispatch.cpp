@@ -33,9 +33,10 @@ class waker_batch {
   void add(const waker& wake) noexcept {
     if (wake) wakers_[count_++] = wake;
   }
-  void wake_all() noexcept {
+  // wake_all: true: there was somebody to wake.
+  bool wake_all() noexcept {
     for (std::size_t i = 0; i < count_; ++i) wakers_[i].wake();
-    count_ = 0;
+    return count_ != 0;
   }
 
  private:
@@ -105,7 +106,7 @@ void unregister(fd_entry& entry, int fd) noexcept {
   ++entry.registration;
 }
 
-void dispatch(std::span<const epoll_event> events) noexcept {
+bool dispatch(std::span<const epoll_event> events) noexcept {
   SMARM_ASSERT(events.size() <= dispatch_max, "a batch has a bounded size", events.size());
   waker_batch batch;
   for (const epoll_event& event : events) {
@@ -116,7 +117,7 @@ void dispatch(std::span<const epoll_event> events) noexcept {
     if (entry->registration != epoll_set::registration_of(event.data.u64)) continue;
     report(*entry, fd, event.events, batch);
   }
-  batch.wake_all();
+  return batch.wake_all();
 }
 
 void abandon(epoll_set& set) noexcept {
@@ -133,7 +134,7 @@ void abandon(epoll_set& set) noexcept {
         batch.add(take_waiter(entry, direction, fd_waiter::outcome::moved));
       }
     }
-    batch.wake_all();
+    (void)batch.wake_all();
   });
 }
 

@@ -15,9 +15,9 @@ namespace smarm::detail {
 inline constexpr std::size_t dispatch_max = 256;  // reports in a batch
 
 // dispatch takes the reported waiters out of their entries, collects their wakers over the whole
-// batch, and then wakes them. Reports of a registration that is no more are passed over.
-// Precondition: at most dispatch_max events.
-void dispatch(std::span<const epoll_event> events) noexcept;
+// batch, and then wakes them; true: it woke somebody. Reports of a registration that is no more are
+// passed over. Precondition: at most dispatch_max events.
+bool dispatch(std::span<const epoll_event> events) noexcept;
 
 // abandon forgets every registration in the set, whose thread has ended. Waiters of other runtimes
 // that it served are woken and register again with their own; a socket's readiness is set, since

@@ -175,9 +175,9 @@ int control(int epoll, int operation, int fd, std::uint32_t events, std::uint64_
   return call([&] { return ::epoll_ctl(epoll, operation, fd, &event); });
 }
 
-int wait_events(int epoll, std::span<epoll_event> into) noexcept {
+int wait_events(int epoll, std::span<epoll_event> into, bool may_block) noexcept {
   const int capacity = static_cast<int>(into.size());
-  return call([&] { return ::epoll_wait(epoll, into.data(), capacity, -1); });
+  return call([&] { return ::epoll_wait(epoll, into.data(), capacity, may_block ? -1 : 0); });
 }
 
 void close_fd(int fd) noexcept {

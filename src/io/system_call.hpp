@@ -62,7 +62,8 @@ int poll_fd(int fd, short events, deadline until) noexcept;
 int make_epoll() noexcept;
 int make_event() noexcept;  // an eventfd, non-blocking
 int control(int epoll, int operation, int fd, std::uint32_t events, std::uint64_t data) noexcept;
-int wait_events(int epoll, std::span<epoll_event> into) noexcept;
+// wait_events is epoll_wait: for as long as it takes, or (may_block false) for what is there.
+int wait_events(int epoll, std::span<epoll_event> into, bool may_block) noexcept;
 
 // close_fd closes the descriptor. An error is of no use to anybody: Linux has closed it all the
 // same.

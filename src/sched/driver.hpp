@@ -28,6 +28,10 @@ class driver {
   // The destructor stops and joins the driver's threads. It runs on the thread that called run(),
   // when no actor lives and nothing is outstanding.
   virtual ~driver() = default;
+
+  // look finishes, without waiting, what is ready by now; true: it made an actor runnable. Called
+  // by each scheduler that has run out of work, before it sleeps, also several at a time.
+  [[nodiscard]] virtual bool look() noexcept { return false; }
 };
 
 enum class driver_kind : std::uint8_t { fd, blocking, signals };

@@ -320,6 +320,12 @@ driver& runtime_core::driver_of(driver_kind kind, std::unique_ptr<driver> (*make
   return *fresh;
 }
 
+bool runtime_core::look_at_drivers() noexcept {
+  // acquire: pairs with driver_of.
+  driver* const watcher = drivers_[static_cast<int>(driver_kind::fd)].load(acquire);
+  return watcher != nullptr && watcher->look();
+}
+
 void runtime_core::stop_all() noexcept {
   slot_table& table = slot_table::instance();
   const std::uint32_t size = table.size();

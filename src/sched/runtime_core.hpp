@@ -75,6 +75,8 @@ class runtime_core {
   void operation_finished() noexcept;
 
   [[nodiscard]] driver& driver_of(driver_kind kind, std::unique_ptr<driver> (*make)(runtime_core&));
+  // look_at_drivers has the drivers finish what is ready by now; see driver::look.
+  [[nodiscard]] bool look_at_drivers() noexcept;
 
   void stop_all() noexcept;
   [[nodiscard]] runtime_counts counts() const noexcept;

@@ -439,7 +439,7 @@ bool scheduler::linger() noexcept {
 // Sleeps until there may be something to do; false: the run is over.
 bool scheduler::sleep() noexcept {
   coordinator& sleepers = core_.sleepers();
-  if (linger()) return true;
+  if (core_.look_at_drivers() || linger()) return true;
   for (;;) {
     if (core_.try_end()) {
       sleepers.wake_all();
