@@ -50,9 +50,6 @@ function(smarm_test name)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} smarm_test_support GTest::gtest)
-  # A test with "soak" in its name is the long form of another; only `./dev soak` runs it.
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_FILTER "-*soak*"
-    TEST_LIST ${name}_short PROPERTIES TIMEOUT 180 LABELS ${name})
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 TEST_FILTER "*soak*"
-    TEST_LIST ${name}_soak PROPERTIES TIMEOUT 3600 LABELS soak)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT 180 LABELS ${name})
 endfunction()

@@ -136,9 +136,11 @@ class Text(unittest.TestCase):
             self.assertEqual(self.one(text.blocking_call, call + "\n"), [], call)
 
     def test_atomic_accesses_are_explained(self):
-        self.assertEqual(len(self.one(text.atomic_comment, "\n\n\n\n\nx_.load(acquire);\n")), 1)
-        self.assertEqual(len(self.one(text.atomic_comment, "x_.load();  // pairs with f\n")), 1)
-        self.assertEqual(self.one(text.atomic_comment, "// pairs with f\n\n\nx_.load(acquire);\n"), [])
+        field = "atomic<int> x_;\n\n\n\n\n\n"
+        self.assertEqual(len(self.one(text.atomic_comment, field + "x_.load(acquire);\n")), 1)
+        self.assertEqual(len(self.one(text.atomic_comment, field + "x_.load();  // pairs with f\n")), 1)
+        self.assertEqual(self.one(text.atomic_comment, field + "// with f\n\n\nx_.load(acquire);\n"), [])
+        self.assertEqual(self.one(text.atomic_comment, field + "ours_.load();\n"), [])
 
     def test_comments_and_literals_are_no_code(self):
         self.assertEqual(strip('a("b // c"); // d\nR"(e\n)";'), 'a("");  \n""\n;')
