@@ -46,11 +46,11 @@ class runtime {
   // Throws misuse inside an actor and where this runtime already runs; std::system_error where
   // threads or memory cannot be had.
   template <std::invocable F>
-  auto run(F&& root) {
+  decltype(auto) run(F&& root) {
     return run({.name = "root", .stack_size = 0}, std::forward<F>(root));
   }
   template <std::invocable F>
-  auto run(spawn_options options, F&& root) {
+  decltype(auto) run(spawn_options options, F&& root) {
     using result = std::invoke_result_t<std::decay_t<F>&>;
     run_claim claim(*this);
     auto handle = checked(detail::spawn_on(core(), std::move(options), std::forward<F>(root)));
@@ -119,11 +119,11 @@ class runtime {
 
 // run makes a runtime for the duration of one run; see runtime::run.
 template <std::invocable F>
-auto run(const config& how, F&& root) {
+decltype(auto) run(const config& how, F&& root) {
   return runtime(how).run(std::forward<F>(root));
 }
 template <std::invocable F>
-auto run(F&& root) {
+decltype(auto) run(F&& root) {
   return run(config{}, std::forward<F>(root));
 }
 

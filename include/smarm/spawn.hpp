@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstddef>
 #include <expected>
+#include <functional>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -30,7 +31,12 @@ struct spawn_options {
 template <class Result>
 class join_handle {
  public:
-  using outcome = std::expected<Result, exit_reason>;
+  // What join gives: the result, or why there is none. A reference comes as a reference_wrapper,
+  // since std::expected holds none.
+  using value_type =
+      std::conditional_t<std::is_lvalue_reference_v<Result>,
+                         std::reference_wrapper<std::remove_reference_t<Result>>, Result>;
+  using outcome = std::expected<value_type, exit_reason>;
 
   // An empty handle; every call but joinable and assignment throws misuse on it.
   join_handle() noexcept = default;

@@ -163,7 +163,6 @@ TEST_P(runtime_life_test, a_root_whose_copy_throws_leaves_the_runtime_usable) {
 
 TEST_P(runtime_life_test, foreign_threads_spawn_stop_and_join_while_the_runtime_runs) {
   runtime ours(make_config());
-  std::atomic<bool> go_on{true};
   std::vector<std::thread> threads;
   std::atomic<int> joined{0};
   ours.run([&] {
@@ -197,7 +196,8 @@ TEST_P(runtime_life_test, foreign_threads_go_on_while_the_run_ends) {
     std::atomic<int> stage{0};
     std::atomic<int> accepted{0};
     std::atomic<int> ran{0};
-    std::optional<join_handle<void>> target;
+    std::optional<join_handle<void>> target;  // the joining thread's, once it is there
+    pid who;
     std::vector<std::thread> threads;
     std::vector<join_handle<void>> late;
     threads.emplace_back([&] {
@@ -206,7 +206,7 @@ TEST_P(runtime_life_test, foreign_threads_go_on_while_the_run_ends) {
     });
     threads.emplace_back([&] {
       while (stage.load() == 0) std::this_thread::yield();
-      target->request_stop();
+      EXPECT_TRUE(request_stop(who).has_value());
     });
     threads.emplace_back([&] {
       while (stage.load() == 0) std::this_thread::yield();
@@ -223,6 +223,7 @@ TEST_P(runtime_life_test, foreign_threads_go_on_while_the_run_ends) {
     });
     ours.run([&] {
       target = spawn([] { sleep_for(1h); });
+      who = target->id();
       stage.store(1);
     });
     stage.store(2);

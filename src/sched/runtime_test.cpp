@@ -37,6 +37,8 @@ TEST_P(runtime_test, run_returns_what_root_returned) {
   EXPECT_EQ(run([] { return 42; }), 42);
   EXPECT_EQ(run([] { return std::string("text"); }), "text");
   EXPECT_EQ(*run([] { return std::make_unique<int>(7); }), 7);
+  int place = 0;
+  EXPECT_EQ(&run([&]() -> int& { return place; }), &place);
   bool ran = false;
   run([&] { ran = true; });
   EXPECT_TRUE(ran);
@@ -97,6 +99,7 @@ TEST_P(runtime_test, join_carries_values_of_every_kind) {
     const auto many = spawn([] { return std::array<std::int64_t, 512>{1, 2, 3}; }).join().value();
     EXPECT_EQ(many[2], 3);
     EXPECT_EQ(spawn([]() -> int* { return &place; }).join().value(), &place);
+    EXPECT_EQ(&spawn([]() -> int& { return place; }).join().value().get(), &place);
   });
 }
 
@@ -198,7 +201,7 @@ TEST_P(runtime_test, a_deep_tree_of_actors_is_summed_by_joins) {
     }
   };
   const int depth = test::slow_build() ? 5 : 9;
-  EXPECT_EQ(run([depth] { return tree::leaves(depth); }), 1 << depth);
+  EXPECT_EQ(run([&] { return tree::leaves(depth); }), 1 << depth);
 }
 
 TEST_P(runtime_test, a_thousand_actors_that_yield_come_all_to_their_end) {

@@ -33,11 +33,11 @@ class nine_ways_test : public ::testing::TestWithParam<way> {
 
   // run runs root in a runtime of its own, checks that nothing is left, returns what it returned.
   template <class F>
-  static auto run(F&& root) {
+  static decltype(auto) run(F&& root) {
     return run(make_config(), std::forward<F>(root));
   }
   template <class F>
-  static auto run(const config& how, F&& root) {
+  static decltype(auto) run(const config& how, F&& root) {
     runtime ours(how);
     const struct check {
       const runtime& ran;
