@@ -81,6 +81,12 @@ class connection {
   void config(argument_list arguments, reply_writer reply);
   void command_info(argument_list arguments, reply_writer reply);
   void info(argument_list arguments, reply_writer reply);
+  void info_server(std::string& text);
+  void info_clients(std::string& text);
+  void info_memory(std::string& text);
+  void info_stats(std::string& text);
+  void info_roles(std::string& text);
+  void info_keyspace(std::string& text);
 
   // client_command.cpp
   void client_command(argument_list arguments, reply_writer reply);

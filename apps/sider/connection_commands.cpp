@@ -30,6 +30,10 @@ void write_help(reply_writer reply, std::initializer_list<std::string_view> line
   for (const std::string_view line : lines) reply.simple(line);
 }
 
+void append_line(std::string& text, std::string_view name, std::string_view value) {
+  text.append(name).append(":").append(value).append("\r\n");
+}
+
 void write_command(reply_writer reply, const command& what) {
   static constexpr std::pair<unsigned, std::string_view> names[] = {
       {flag_write, "write"}, {flag_readonly, "readonly"}, {flag_fast, "fast"},
@@ -233,76 +237,83 @@ void connection::command_info(argument_list arguments, reply_writer reply) {
 }
 
 void connection::info(argument_list arguments, reply_writer reply) {
-  const auto wanted = [&](std::string_view section) {
+  using section = std::pair<std::string_view, void (connection::*)(std::string&)>;
+  static constexpr section sections[] = {
+      {"Server", &connection::info_server},     {"Clients", &connection::info_clients},
+      {"Memory", &connection::info_memory},     {"Stats", &connection::info_stats},
+      {"Replication", &connection::info_roles}, {"Keyspace", &connection::info_keyspace},
+  };
+  const auto is_wanted = [&](std::string_view title) {
     if (arguments.size() == 1) return true;
     return std::ranges::any_of(arguments.subspan(1), [&](std::string_view word) {
-      return equals_caseless(word, section) || equals_caseless(word, "all") ||
+      return equals_caseless(word, title) || equals_caseless(word, "all") ||
              equals_caseless(word, "default") || equals_caseless(word, "everything");
     });
   };
   std::string text;
-  const auto begin = [&](std::string_view title) {
+  for (const auto& [title, write] : sections) {
+    if (!is_wanted(title)) continue;
     if (!text.empty()) text += "\r\n";
     text += "# " + std::string(title) + "\r\n";
-  };
-  const auto line = [&](std::string_view name, const std::string& value) {
-    text += std::string(name) + ":" + value + "\r\n";
-  };
-  if (wanted("server")) {
-    begin("Server");
-    line("redis_version", std::string(redis_version));
-    line("redis_mode", "standalone");
-    line("server_name", "sider");
-    line("process_id", std::to_string(::getpid()));
-    for (const auto& [name, value] : server_.config().matching({"port"})) line("tcp_port", value);
-    const std::int64_t up_s = (unix_time_ms() - server_.started_ms()) / 1000;
-    line("uptime_in_seconds", std::to_string(up_s));
-    line("shards", std::to_string(server_.shard_count()));
-    line("schedulers", std::to_string(server_.schedulers()));
-  }
-  if (wanted("clients")) {
-    begin("Clients");
-    line("connected_clients", std::to_string(server_.clients().size()));
-    line("maxclients", std::to_string(server_.config().clients_max()));
-  }
-  if (wanted("memory")) {
-    rusage usage{};
-    ::getrusage(RUSAGE_SELF, &usage);
-    begin("Memory");
-    const struct mallinfo2 heap = ::mallinfo2();
-    const std::size_t used = heap.uordblks + heap.hblkhd;
-    line("used_memory", std::to_string(used));
-    line("used_memory_human", std::to_string(used >> 20) + "M");
-    line("used_memory_peak", std::to_string(usage.ru_maxrss * 1024));
-  }
-  if (wanted("stats")) {
-    begin("Stats");
-    line("total_connections_received", std::to_string(server_.clients().accepted()));
-    line("total_commands_processed", std::to_string(server_.command_count()));
-    line("pubsub_patterns", std::to_string(server_.hub().pattern_count()));
-  }
-  if (wanted("replication")) {
-    begin("Replication");
-    line("role", "master");
-    line("connected_slaves", "0");
-  }
-  if (wanted("keyspace")) {
-    begin("Keyspace");
-    std::size_t keys = 0;
-    std::size_t expiring = 0;
-    for (std::size_t i = 0; i < server_.shard_count(); ++i) {
-      const auto [all, with_deadline] = ask_shard(server_.shard(i), [](const shard& here) {
-        return std::pair(here.store.size(), here.store.expiring_size());
-      });
-      keys += all;
-      expiring += with_deadline;
-    }
-    if (keys > 0) {
-      line("db0",
-           "keys=" + std::to_string(keys) + ",expires=" + std::to_string(expiring) + ",avg_ttl=0");
-    }
+    (this->*write)(text);
   }
   reply.bulk(text);
+}
+
+void connection::info_server(std::string& text) {
+  append_line(text, "redis_version", redis_version);
+  append_line(text, "redis_mode", "standalone");
+  append_line(text, "server_name", "sider");
+  append_line(text, "process_id", std::to_string(::getpid()));
+  for (const auto& each : server_.config().matching({"port"})) {
+    append_line(text, "tcp_port", each.second);
+  }
+  const std::int64_t up_s = (unix_time_ms() - server_.started_ms()) / 1000;
+  append_line(text, "uptime_in_seconds", std::to_string(up_s));
+  append_line(text, "shards", std::to_string(server_.shard_count()));
+  append_line(text, "schedulers", std::to_string(server_.schedulers()));
+}
+
+void connection::info_clients(std::string& text) {
+  append_line(text, "connected_clients", std::to_string(server_.clients().size()));
+  append_line(text, "maxclients", std::to_string(server_.config().clients_max()));
+}
+
+void connection::info_memory(std::string& text) {
+  const struct mallinfo2 heap = ::mallinfo2();
+  const std::size_t used = heap.uordblks + heap.hblkhd;
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  append_line(text, "used_memory", std::to_string(used));
+  append_line(text, "used_memory_human", std::to_string(used >> 20) + "M");
+  append_line(text, "used_memory_peak", std::to_string(usage.ru_maxrss * 1024));
+}
+
+void connection::info_stats(std::string& text) {
+  append_line(text, "total_connections_received", std::to_string(server_.clients().accepted()));
+  append_line(text, "total_commands_processed", std::to_string(server_.command_count()));
+  append_line(text, "pubsub_patterns", std::to_string(server_.hub().pattern_count()));
+}
+
+void connection::info_roles(std::string& text) {
+  append_line(text, "role", "master");
+  append_line(text, "connected_slaves", "0");
+}
+
+void connection::info_keyspace(std::string& text) {
+  std::size_t keys = 0;
+  std::size_t expiring = 0;
+  for (std::size_t i = 0; i < server_.shard_count(); ++i) {
+    const auto [all, with_deadline] = ask_shard(server_.shard(i), [](const shard& here) {
+      return std::pair(here.store.size(), here.store.expiring_size());
+    });
+    keys += all;
+    expiring += with_deadline;
+  }
+  if (keys == 0) return;
+  append_line(
+      text, "db0",
+      "keys=" + std::to_string(keys) + ",expires=" + std::to_string(expiring) + ",avg_ttl=0");
 }
 
 }  // namespace sider
