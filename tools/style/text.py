@@ -218,7 +218,7 @@ def atomic_comment(tree):
                 continue  # a type of ours may have a load of its own
             if re.match(r"\s*\)", line[match.end():]):
                 yield Finding(source.path, number, f"{match[2]} without its memory order")
-            near = source.lines[max(0, number - 5):number]
+            near = source.lines[max(0, number - 7):number]
             if not any("//" in text for text in near):
                 yield Finding(source.path, number, f"{match[2]} without a comment: name the access it "
                               "pairs with, or why relaxed is enough")
