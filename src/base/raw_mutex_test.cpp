@@ -22,6 +22,7 @@ TEST(raw_mutex, excludes_many_threads_and_loses_no_wake_up) {
   raw_mutex mutex;
   long counter = 0;  // protected by mutex
   std::vector<std::thread> workers;
+  workers.reserve(threads);
   for (int worker = 0; worker < threads; ++worker) {
     workers.emplace_back([&] {
       atomic<std::uint32_t> nothing{0};

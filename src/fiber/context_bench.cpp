@@ -144,7 +144,7 @@ class contest {
     for (int index = 0; index < size; ++index) {
       start_bare(index);
       fibers.members[index] = fiber{};
-      fibers.members[index].stack = stacks_[static_cast<std::size_t>(size + index)];
+      fibers.members[index].stack = stack_of(1, index);
       fibers.left = 1;
       static_cast<void>(start_fiber(fibers.main, fibers.members[index], &fiber_member<is_deep>,
                                     nullptr, static_cast<std::uintptr_t>(index)));
@@ -152,7 +152,7 @@ class contest {
 #ifdef SMARM_HAS_BOOST_CONTEXT
     boosts.size = size;
     for (int index = 0; index < size; ++index) {
-      const stack_span stack = stacks_[static_cast<std::size_t>(2 * size + index)];
+      const stack_span stack = stack_of(2, index);
       const auto fresh =
           boost_detail::make_fcontext(stack.top(), stack.size, &boost_member<is_deep>);
       boosts.members[index] =
@@ -199,9 +199,8 @@ class contest {
  private:
   void start_bare(int index) {
     bare.left = 1;
-    static_cast<void>(smarm_start(&bare.main_sp, stacks_[static_cast<std::size_t>(index)].top(),
-                                  &bare_member<is_deep>, nullptr,
-                                  static_cast<std::uintptr_t>(index)));
+    static_cast<void>(smarm_start(&bare.main_sp, stack_of(0, index).top(), &bare_member<is_deep>,
+                                  nullptr, static_cast<std::uintptr_t>(index)));
   }
 
   // Processor time and not the clock's: the thread may have lost its processor meanwhile.
@@ -216,6 +215,11 @@ class contest {
     const std::int64_t before_ns = cpu_ns();
     work();
     return static_cast<double>(cpu_ns() - before_ns) / laps_per_run;
+  }
+
+  // The stacks of one contestant after the other.
+  [[nodiscard]] stack_span stack_of(std::size_t contestant, int index) const {
+    return stacks_[contestant * static_cast<std::size_t>(size_) + static_cast<std::size_t>(index)];
   }
 
   int size_;

@@ -53,8 +53,9 @@ TEST(context, carries_two_words_each_way) {
   got = smarm_switch(&main_sp, other_sp, &stack, 10);
   EXPECT_EQ(got.from, &stack);
   EXPECT_EQ(got.what, 20u);
-  got = smarm_switch(&main_sp, other_sp, &main_sp, 7);
-  EXPECT_EQ(got.from, &main_sp);
+  int other_cookie = 0;
+  got = smarm_switch(&main_sp, other_sp, &other_cookie, 7);
+  EXPECT_EQ(got.from, &other_cookie);
   EXPECT_EQ(got.what, 21u);
 }
 

@@ -29,7 +29,8 @@ struct thread_state {
   // only threads that run fibers need them.
   exception_globals* exceptions = nullptr;
   int* errno_location = nullptr;
-  // The free memory blocks this thread keeps for messages, or null. Set and read by the layer above.
+  // The free memory blocks this thread keeps for messages, or null. Set and read by the layer
+  // above.
   void* blocks = nullptr;
   // How many raw_mutexes this thread holds; counted in debug builds.
   int held_raw_mutexes = 0;

@@ -368,6 +368,7 @@ TEST_F(fibers, run_by_the_thousand_and_interleaved) {
 #endif
   long sum = 0;
   std::vector<std::unique_ptr<test_fiber>> all;
+  all.reserve(count);
   for (int index = 0; index < count; ++index) {
     all.push_back(std::make_unique<test_fiber>(pool, [&sum, index](test_fiber& me) {
       for (int round = 0; round < 3; ++round) {

@@ -47,8 +47,9 @@ void check(bool holds, const char* what) {
   };
   switch_message got = smarm_start(&main_sp, stack.top(), entry, &cookie, 41);
   check(got.from == &cookie && got.what == 42, "the message arrives and the entry is aligned");
-  got = smarm_switch(&main_sp, other_sp, &main_sp, 7);
-  check(got.from == &main_sp && got.what == 21, "a context that leaves passes its message on");
+  int other_cookie = 0;
+  got = smarm_switch(&main_sp, other_sp, &other_cookie, 7);
+  check(got.from == &other_cookie && got.what == 21, "a context that leaves passes its message on");
   pool.release(stack);
 }
 
@@ -68,7 +69,7 @@ void check_registers(stack_pool& pool, adopted_thread& here) {
   long values[10];
   double fractions[10];
   for (int index = 0; index < 10; ++index) {
-    values[index] = seed * index;
+    values[index] = long{seed} * index;
     fractions[index] = seed * 0.5 * index;
   }
   long a = seed, b = seed + 1, c = seed + 2, d = seed + 3, e = seed + 4;
@@ -196,6 +197,7 @@ void check_lock() {
   raw_mutex mutex;
   long counter = 0;
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int index = 0; index < 4; ++index) {
     threads.emplace_back([&] {
       for (int round = 0; round < 5000; ++round) {
