@@ -18,6 +18,8 @@
 // constructor left it: a send has not sent, a receive leaves the value at the front of the queue.
 #pragma once
 
+#include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <expected>
 #include <iterator>
@@ -189,6 +191,7 @@ class receiver {
     mutable std::optional<T> current_;
   };
 
+  // begin receives the first value, so it may park; end is `closed`.
   [[nodiscard]] iterator begin() { return iterator(*this); }
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 

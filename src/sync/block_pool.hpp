@@ -15,17 +15,103 @@
 // messages that one thread fills and another empties overflows it at every turn.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <new>
+
+#include "fiber/current.hpp"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SMARM_POOL_OFF 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SMARM_POOL_OFF 1
+#endif
+#endif
 
 namespace smarm::detail {
+
+// AddressSanitizer watches each block by itself, which a pool would hide from it.
+#ifdef SMARM_POOL_OFF
+inline constexpr bool pool_is_on = false;
+#else
+inline constexpr bool pool_is_on = true;
+#endif
 
 // Blocks of up to so many bytes come from the pool; larger ones straight from the allocator.
 inline constexpr std::size_t pooled_size_max = 128;
 
+inline constexpr std::size_t pool_granule = 16;
+inline constexpr std::size_t pool_classes = pooled_size_max / pool_granule;
+
+// What a free block holds. The first of a magazine in the depot also links to the next magazine.
+struct free_block {
+  free_block* next;
+  free_block* next_magazine;
+};
+static_assert(sizeof(free_block) <= pool_granule);
+
+struct magazine {
+  free_block* first = nullptr;
+  std::size_t count = 0;
+
+  [[nodiscard]] free_block* pop() noexcept {
+    free_block* const block = first;
+    first = block->next;
+    --count;
+    return block;
+  }
+  void push(free_block* block) noexcept {
+    block->next = first;
+    first = block;
+    ++count;
+  }
+};
+
+// A thread's magazines of one size. `spare` is empty or full.
+struct magazine_pair {
+  magazine loaded;
+  magazine spare;
+  std::size_t capacity = 0;  // constant; here, so that a free needs no division
+};
+using thread_blocks = std::array<magazine_pair, pool_classes>;
+
+// What the fast paths below leave to block_pool.cpp.
+[[nodiscard]] void* pool_allocate_slowly(std::size_t size);
+void pool_free_slowly(void* block, std::size_t size) noexcept;
+
+[[nodiscard]] constexpr std::size_t pool_class(std::size_t size) noexcept {
+  return (size + pool_granule - 1) / pool_granule - 1;
+}
+
 // pool_allocate returns memory aligned for 16, or for a cache line where the size is
-// pooled_size_max. Throws std::bad_alloc. Never parks; takes a raw_mutex now and then.
-[[nodiscard]] void* pool_allocate(std::size_t size);
+// pooled_size_max. size is not 0. Throws std::bad_alloc. Never parks; takes a raw_mutex now and
+// then.
+[[nodiscard]] inline void* pool_allocate(std::size_t size) {
+  if (pool_is_on && size <= pooled_size_max) [[likely]] {
+    auto* const mine = static_cast<thread_blocks*>(current_thread().blocks);
+    if (mine != nullptr) [[likely]] {
+      magazine& loaded = (*mine)[pool_class(size)].loaded;
+      if (loaded.count > 0) [[likely]]
+        return loaded.pop();
+    }
+  }
+  return pool_allocate_slowly(size);
+}
+
 // pool_free gives a block back; size is what it was allocated with.
-void pool_free(void* block, std::size_t size) noexcept;
+inline void pool_free(void* block, std::size_t size) noexcept {
+  if (pool_is_on && size <= pooled_size_max) [[likely]] {
+    auto* const mine = static_cast<thread_blocks*>(current_thread().blocks);
+    if (mine != nullptr) [[likely]] {
+      magazine_pair& pair = (*mine)[pool_class(size)];
+      if (pair.loaded.count < pair.capacity) [[likely]] {
+        pair.loaded.push(::new (block) free_block);
+        return;
+      }
+    }
+  }
+  pool_free_slowly(block, size);
+}
 
 }  // namespace smarm::detail

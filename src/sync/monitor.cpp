@@ -61,7 +61,10 @@ class oneshot_hook final : public monitor_hook {
       : monitor_hook(target), into_(std::move(into)) {}
 
  private:
-  void deliver(down news) noexcept override { (void)into_.send(std::move(news)); }
+  void deliver(down news) noexcept override {
+    // Whoever dropped the handle hears nothing.
+    [[maybe_unused]] const auto sent = into_.send(std::move(news));
+  }
   void abandon() noexcept override { into_.close(); }
 
   oneshot_sender<down> into_;
