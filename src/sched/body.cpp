@@ -130,7 +130,11 @@ std::error_code body_start(actor_body& body, runtime_core* where, const start_op
   } catch (const std::bad_alloc&) {
     error = std::make_error_code(std::errc::not_enough_memory);
   }
-  if (error) core.discharge();
+  if (!error) return {};
+  core.discharge();
+  // What was counted may have been all that kept the run going, and its schedulers have gone to
+  // sleep on it; an actor of theirs that spawned still lives.
+  if (inside == nullptr && core.may_end()) core.sleepers().wake_all();
   return error;
 }
 

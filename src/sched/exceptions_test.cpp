@@ -327,24 +327,25 @@ int* (*volatile address_of_mark_now)() = &address_of_mark;
 
 TEST_P(exceptions_test, debug_builds_move_an_actor_at_its_parks_so_that_a_kept_thread_local_shows) {
   runtime ours(make_config());
-  bool moved = false;
+  constexpr int parks = 200;
+  int moved = 0;
   ours.run([&] {
-    const int* const kept = address_of_mark_now();
-    for (int i = 0; i < 200; ++i) {
-      sleep_for(50us);
-      moved = moved || address_of_mark_now() != kept;
+    for (int i = 0; i < parks; ++i) {
+      const int* const kept = address_of_mark_now();
+      change_place(i);
+      if (address_of_mark_now() != kept) ++moved;
     }
   });
+  EXPECT_GE(ours.counts().migrations, static_cast<std::uint64_t>(moved));
 #ifdef SMARM_DEBUG
-  const bool expected = schedulers() > 1;
-  EXPECT_EQ(moved, expected);
-  EXPECT_EQ(ours.counts().migrations > 10, expected) << ours.counts().migrations;
-#else
-  EXPECT_EQ(moved, ours.counts().migrations > 0 && moved);
+  // Most: on a crowded machine the other scheduler does not always come in time.
+  if (schedulers() > 1) {
+    EXPECT_GE(moved, parks / 4);
+  }
+#endif
   if (schedulers() == 1) {
     EXPECT_EQ(ours.counts().migrations, 0U);
   }
-#endif
 }
 
 }  // namespace

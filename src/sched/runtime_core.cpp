@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/assert.hpp"
+#include "base/clock.hpp"
 #include "base/futex.hpp"
 #include "fiber/overflow.hpp"
 #include "sched/lookup.hpp"
@@ -304,9 +305,18 @@ void runtime_core::operation_finished() noexcept {
   if (outstanding_.fetch_sub(1, acq_rel) == 1 && may_end()) coordinator_->wake_all();
 }
 
-void runtime_core::offer_to_others() noexcept {
-  // LIMIT: a few turns of the CPU; then the actor runs where it was.
-  for (int i = 0; i < 20 && !queue_->looks_empty(); ++i) std::this_thread::yield();
+void runtime_core::offer_to_others(unsigned stripe, slot& runnable) noexcept {
+  const bool was_empty = queue_->looks_empty();
+  enqueue(stripe, runnable);
+  // Not left to enqueue: whoever offers is often searching itself, and then enqueue lets the
+  // sleepers sleep.
+  if (was_empty) (void)coordinator_->wake_one();
+  // LIMIT: a few turns of the CPU and, where nobody else may be there to take it, the time that a
+  // sleeper needs to wake; then the actor runs where it was.
+  const std::int64_t patience = monotonic_ns() + (was_empty ? 100'000 : 0);
+  for (int i = 0; !queue_->looks_empty() && (i < 20 || monotonic_ns() < patience); ++i) {
+    std::this_thread::yield();
+  }
 }
 
 driver& runtime_core::driver_of(driver_kind kind, std::unique_ptr<driver> (*make)(runtime_core&)) {

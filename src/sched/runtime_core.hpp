@@ -61,8 +61,9 @@ class runtime_core {
     coordinator_->wake_one_if_idle();
   }
 
-  // offer_to_others gives the other schedulers a moment to take what is queued (debug builds).
-  void offer_to_others() noexcept;
+  // offer_to_others enqueues the actor and gives the other schedulers a moment to take it (debug
+  // builds).
+  void offer_to_others(unsigned stripe, slot& runnable) noexcept;
 
   [[nodiscard]] std::size_t live_count() const noexcept;
 

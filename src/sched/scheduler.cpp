@@ -110,8 +110,7 @@ slot* scheduler::pick_next() noexcept {
       return nullptr;
     }
     if (should_migrate(*next)) {
-      core_.enqueue(index_, *next);
-      core_.offer_to_others();
+      core_.offer_to_others(index_, *next);
       continue;
     }
     next->state.try_claim();

@@ -319,7 +319,7 @@ TEST_P(slot_state_death_test, each_transition_refuses_to_start_from_a_state_that
 
 // ---- races --------------------------------------------------------------------------------------
 
-constexpr int meetings = 20'000;
+constexpr int meetings = 4'000;
 
 // Lets `body(round)` of two threads meet `meetings` times, as close together as spinning gets them.
 template <class Left, class Right, class After>
@@ -364,7 +364,7 @@ TEST(slot_state_race, a_wake_and_a_park_leave_the_actor_queued_exactly_once) {
 }
 
 TEST(slot_state_race, of_two_wakes_and_a_stop_exactly_one_enqueues) {
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     slot_state word;
     bring_to(word, run_state::running);
     const std::uint64_t wait = word.begin_wait(false);
