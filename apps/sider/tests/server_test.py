@@ -9,6 +9,7 @@ stays small and serves others), blocking pops, publish and subscribe, expiry, an
 Needs nothing but the standard library.
 """
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -181,6 +182,37 @@ def test_malformed_requests_end_their_connection_only(server):
         except ConnectionResetError:
             pass  # unread input resets the connection, which may overtake the reply
         assert bystander("PING") == "PONG"
+
+
+def test_random_streams_harm_nobody(server):
+    # Streams that are nearly right: whole commands with bytes changed, cut, doubled; ends of any kind.
+    rng = random.Random(20261129)
+    bystander = server.client()
+    descriptors = server.descriptors()
+    words = ["GET", "SET", "LPUSH", "BLPOP", "SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUBLISH", "MGET", "RENAME", "k1", "k2",
+             "0.01", "k3", "x" * 2000, "HELLO", "2", "CLIENT", "LIST", "KEYS", "*", "SCAN", "0", "QUIT", "RESET", "INFO"]
+    for round_ in range(300):
+        victim = server.client()
+        stream = bytearray()
+        for _ in range(rng.randint(1, 30)):
+            stream += encode(*(rng.choice(words) for _ in range(rng.randint(1, 5))))
+        for _ in range(rng.choice([0, 0, 1, 3])):
+            stream[rng.randrange(len(stream))] = rng.randrange(256)
+        del stream[rng.randint(1, len(stream)):]
+        try:
+            victim.raw(bytes(stream))
+            if rng.random() < 0.3:
+                victim.socket.settimeout(0.05)
+                victim.socket.recv(100)
+        except OSError:
+            pass
+        if rng.random() < 0.5:
+            victim.reset()
+        else:
+            victim.close()
+        if round_ % 20 == 0:
+            assert bystander("PING") == "PONG"
+    eventually(lambda: server.descriptors() <= descriptors, "all connections have ended")
 
 
 def test_announced_sizes_cost_nothing(server):
