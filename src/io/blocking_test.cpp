@@ -27,6 +27,7 @@
 #include <smarm/spawn.hpp>
 #include <smarm/this_actor.hpp>
 
+#include "fiber/sanitizer.hpp"
 #include "io/io_fixture.hpp"
 #include "tests/support/actors_test.hpp"
 #include "tests/support/seed.hpp"
@@ -271,7 +272,7 @@ TEST_P(blocking_test, signals_are_blocked_on_the_threads_of_the_pool) {
   });
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(SMARM_ADDRESS_SANITIZER) && !defined(SMARM_THREAD_SANITIZER)
 // Runs in a process of its own: with no address space left there is no stack for a thread.
 [[noreturn]] void ask_for_a_thread_where_none_can_be_had(unsigned schedulers) {
   config how;
