@@ -5,44 +5,56 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <thread>
+
+#include "base/clock.hpp"
 
 namespace smarm::detail {
 namespace {
 
 TEST(fence, keeps_two_threads_from_both_missing_the_others_store) {
-#ifdef SMARM_THREAD_SANITIZER
-  constexpr int rounds = 2'000;
-#else
-  constexpr int rounds = 200'000;
-#endif
+  // LIMIT: rounds, and time: on a busy machine a meeting waits for a turn on the processor.
+  constexpr int rounds_max = 200'000;
+  const std::int64_t until_ns = monotonic_ns() + ns_per_second;
   struct alignas(64) line {
     atomic<int> value{0};
   };
-  line left, right, gate, seen_left;
+  line left, right, gate, seen_left, last_round;
   int both_missed = 0;
-  const auto meet = [&](int round) {
-    gate.value.fetch_add(1, acq_rel);  // pairs with the other side's: the round has begun
-    while (gate.value.load(acquire) < 2 * round) {
-      pause();
+  const auto meet = [&](int meeting) {
+    gate.value.fetch_add(1, acq_rel);  // pairs with the load below: what came before is seen after
+    for (int spins = 0; gate.value.load(acquire) < 2 * meeting; ++spins) {
+      if (spins < 1000) {
+        pause();
+      } else {
+        std::this_thread::yield();
+      }
     }
   };
   std::thread other([&] {
-    for (int round = 1; round <= rounds; ++round) {
+    // Relaxed, here and below: meet() orders it. The other side names the last round before that
+    // round's first meeting, so both end after the same one.
+    for (int round = 1;; ++round) {
       meet(2 * round - 1);
       right.value.store(round, relaxed);  // ordered by the fence below
       fence(seq_cst);
-      seen_left.value.store(left.value.load(relaxed), relaxed);  // published by meet()
+      seen_left.value.store(left.value.load(relaxed), relaxed);
       meet(2 * round);
+      if (last_round.value.load(relaxed) == round) {
+        break;
+      }
     }
   });
-  for (int round = 1; round <= rounds; ++round) {
+  for (int round = 1; last_round.value.load(relaxed) == 0; ++round) {
+    if (round == rounds_max || (round % 64 == 0 && monotonic_ns() > until_ns)) {
+      last_round.value.store(round, relaxed);
+    }
     meet(2 * round - 1);
     left.value.store(round, relaxed);  // ordered by the fence below
     fence(seq_cst);
     const int seen_right = right.value.load(relaxed);  // the litmus load
     meet(2 * round);
-    // Relaxed: meet() ordered it.
     both_missed += seen_right != round && seen_left.value.load(relaxed) != round ? 1 : 0;
   }
   other.join();
