@@ -311,12 +311,11 @@ void runtime_core::offer_to_others(unsigned stripe, slot& runnable) noexcept {
   // Not left to enqueue: whoever offers is often searching itself, and then enqueue lets the
   // sleepers sleep.
   if (was_empty) (void)coordinator_->wake_one();
-  // LIMIT: a few turns of the CPU and, where nobody else may be there to take it, the time that a
-  // sleeper needs to wake; then the actor runs where it was.
-  const std::int64_t patience = monotonic_ns() + (was_empty ? 100'000 : 0);
-  for (int i = 0; !queue_->looks_empty() && (i < 20 || monotonic_ns() < patience); ++i) {
-    std::this_thread::yield();
-  }
+  // LIMIT: the time that a sleeper needs to wake, less where others are queued and somebody is
+  // likely on his way; then the actor runs where it was. Each turn given away may take
+  // milliseconds where others compute, so the clock and not a count ends this.
+  const std::int64_t patience = monotonic_ns() + (was_empty ? 100'000 : 20'000);
+  while (!queue_->looks_empty() && monotonic_ns() < patience) std::this_thread::yield();
 }
 
 driver& runtime_core::driver_of(driver_kind kind, std::unique_ptr<driver> (*make)(runtime_core&)) {
