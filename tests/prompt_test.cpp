@@ -161,15 +161,17 @@ TEST_P(prompt_test, an_interval_kept_by_absolute_deadlines_does_not_drift) {
   const int turns = static_cast<int>(rounds(20, 6'000));
   if (test::soaking()) test::extend_watchdog(180s);
   run([turns] {
-    expect_once_within(10ms, [turns] {
-      const auto begin = clock::now();
-      auto next = begin;
+    expect_once_within(2ms, [turns] {
+      auto next = clock::now();
+      nanoseconds least = nanoseconds::max();
       for (int i = 0; i < turns; ++i) {
         next += 10ms;
-        compute_for(test::soaking() ? 3ms : 1ms);
+        compute_for(3ms);
         sleep_until(next);
+        // What adds up is there in each of the last turns; a late wake is not.
+        if (i >= turns * 3 / 4) least = std::min(least, nanoseconds(clock::now() - next));
       }
-      return nanoseconds(clock::now() - begin - turns * 10ms);
+      return least;
     });
   });
 }
