@@ -1,6 +1,7 @@
 // sider: a small Redis-compatible server on smarm. Exit status: 0 after SIGTERM, SIGINT or
 // SHUTDOWN; 2 for a wrong command line, or where it cannot listen; 1 for a second signal and
 // anything else.
+#include <signal.h>
 #include <sys/random.h>
 
 #include <array>
@@ -24,6 +25,19 @@ void choose_hash_secret() {
   if (::getrandom(secret.data(), sizeof secret, 0) == sizeof secret) sider::set_hash_secret(secret);
 }
 
+// leave_signals_to_the_catcher blocks the signals that end the server in this thread, and so in
+// those it starts, but for the one that smarm keeps for catching them. A signal that comes before
+// the server listens for it then waits instead of ending the process halfway; and a tool that
+// holds handlers back while a thread sleeps in the kernel (ThreadSanitizer) finds one that is
+// awake.
+void leave_signals_to_the_catcher() {
+  sigset_t ending;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  sigaddset(&ending, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -39,6 +53,7 @@ int main(int count, char** arguments) {
       return 0;
     }
     choose_hash_secret();
+    leave_signals_to_the_catcher();
     smarm::runtime runtime({.schedulers = parsed->schedulers});
     sider::server server(*parsed, runtime.schedulers());
     return runtime.run([&] { return server.run(); });
