@@ -82,6 +82,8 @@ bool scheduler::should_migrate([[maybe_unused]] slot& candidate) noexcept {
 }
 
 slot* scheduler::pick_runnable() noexcept {
+  // A chain that nobody waits behind goes on: cutting it would only wake another scheduler for it.
+  if (run_next_streak_ >= run_next_max && core_.queue().looks_empty()) run_next_streak_ = 0;
   if (run_next_streak_ < run_next_max) {
     if (slot* const next = take_run_next()) {
       ++run_next_streak_;
