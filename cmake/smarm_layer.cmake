@@ -49,6 +49,8 @@ function(smarm_test name)
   find_package(GTest REQUIRED)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  # Lines for backtraces are enough of a test; full debug information is a third of its build time.
+  target_compile_options(${name} PRIVATE -g1)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} smarm_test_support GTest::gtest)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT 180 LABELS ${name})
