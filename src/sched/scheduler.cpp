@@ -252,9 +252,20 @@ void scheduler::give_slot(slot& vacant) noexcept {
   slot_cache_[cached_slots_++] = &vacant;
 }
 
+namespace {
+
+// From here on a pending stop cuts no wait of the actor: only destructors are left, which must not
+// throw. By the depth, so that a shield within them does not take this one along.
+void shield_the_end(slot& self) noexcept {
+  if (self.shield_depth++ == 0) self.state.set_shield();
+}
+
+}  // namespace
+
 exit_reason scheduler::run_body(slot& self) noexcept {
   // Asked to stop before it ever ran: then its function does not begin.
   if (self.state.peek().stop_requested()) {
+    shield_the_end(self);
     body_of(*self.body).discard();
     return exit_reason::stopped();
   }
@@ -272,6 +283,7 @@ exit_reason scheduler::run_body(slot& self) noexcept {
 // half of the body is dropped. Its slot is vacant afterwards, though still in no free list.
 void scheduler::publish_end(slot& self, exit_reason why) noexcept {
   body_header& header = *self.body;
+  shield_the_end(self);
   self.state.set_done();
   exit_hook_list hooks(self);
   const bool nobody_learns = why.is_failed() && hooks.empty() && !header.has_holder();

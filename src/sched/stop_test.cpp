@@ -299,6 +299,49 @@ TEST_P(stop_test, a_destructor_may_park_while_the_actor_unwinds_and_is_not_cut) 
   });
 }
 
+// parks_when_destroyed has a destructor that waits, with a shield of its own and without.
+struct parks_when_destroyed {
+  std::atomic<int>* done;
+  explicit parks_when_destroyed(std::atomic<int>& count) : done(&count) {}
+  parks_when_destroyed(parks_when_destroyed&& other) noexcept
+      : done(std::exchange(other.done, nullptr)) {}
+  ~parks_when_destroyed() {
+    if (done == nullptr) return;
+    {
+      const stop_shield inner;
+      sleep_for(50us);
+    }
+    sleep_for(50us);
+    check();
+    ++*done;
+  }
+};
+
+TEST_P(stop_test, the_destructor_of_a_result_is_not_cut_by_a_stop_that_came_before_the_end) {
+  std::atomic<int> done{0};
+  run([&] {
+    for (int i = 0; i < 10; ++i) {
+      spawn([&] {
+        const stop_shield see_it_through;
+        (void)request_stop(self());
+        return parks_when_destroyed(done);
+      }).detach();
+    }
+  });
+  EXPECT_EQ(done.load(), 10);
+}
+
+TEST_P(stop_test, the_destructor_of_a_function_that_never_began_may_park) {
+  if (schedulers() > 1) return;  // it might begin
+  std::atomic<int> done{0};
+  run([&] {
+    auto fresh = spawn([held = parks_when_destroyed(done)] { FAIL() << "it began"; });
+    fresh.request_stop();
+    EXPECT_TRUE(fresh.join().error().is_stopped());
+  });
+  EXPECT_EQ(done.load(), 1);
+}
+
 // ---- who is there
 // ----------------------------------------------------------------------------------
 
