@@ -6,6 +6,7 @@ import shutil
 import socket
 import statistics
 import subprocess
+import sys
 import time
 
 from . import machine, peers, workloads
@@ -90,7 +91,9 @@ def redis(rounds=3, with_redis=True):
             stack.enter_context(server(redis_command(ports["redis-server"]), ports["redis-server"]))
         for pipeline, requests in ((1, 100_000), (16, 500_000)):
             figures = {}
-            for _ in range(rounds):
+            for turn in range(rounds):
+                print(f"         redis-benchmark -P {pipeline}, round {turn + 1} of {rounds}",
+                      file=sys.stderr, flush=True)
                 for command in COMMANDS:
                     for peer, port in ports.items():
                         machine.warm_cpus(0.1)
