@@ -27,6 +27,8 @@ target_compile_options(smarm_options INTERFACE
   # the guard page must touch it on the way and not step over it.
   # Interposition: nobody replaces one of our functions, so the compiler may inline them.
   $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>
+  # A note on an ABI change of GCC 4.6, for every over-aligned parameter.
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>
   -fno-omit-frame-pointer $<$<COMPILE_LANGUAGE:CXX>:-fstack-clash-protection>)
 target_link_libraries(smarm_options INTERFACE Threads::Threads)
 
