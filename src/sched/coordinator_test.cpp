@@ -38,7 +38,10 @@ class sleepers {
   coordinator* operator->() noexcept { return &coordinator_; }
 
   void await_all_parked() const {
-    while (!coordinator_.all_parked()) std::this_thread::yield();
+    // By the bits: the census counts a scheduler a moment before it can be woken.
+    for (unsigned i = 0; i < woken_.size(); ++i) {
+      while (!coordinator_.is_parked(i)) std::this_thread::yield();
+    }
   }
   // await_woken waits until so many have been woken.
   void await_woken(int count) const {
