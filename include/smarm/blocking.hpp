@@ -18,8 +18,8 @@ namespace smarm {
 // blocking runs f and returns its result or rethrows its exception. f may refer to the caller's
 // stack: the call never returns before f has ended. A stop that comes while the job is still queued
 // withdraws it; one that comes while it runs takes effect when f has ended. Throws
-// std::system_error where the first thread of the pool cannot be started. Parks; a stop point. On
-// a thread that is no actor it runs f in place.
+// std::system_error or std::bad_alloc where the first thread of the pool cannot be started. Parks;
+// a stop point. On a thread that is no actor it runs f in place.
 template <std::invocable F>
 std::invoke_result_t<F> blocking(F&& f) {
   detail::blocking_call<F, std::invoke_result_t<F>> call(f);

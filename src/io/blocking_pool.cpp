@@ -1,7 +1,6 @@
 // The blocking pool; see blocking_pool.hpp.
 #include "io/blocking_pool.hpp"
 
-#include <system_error>
 #include <utility>
 
 #include <smarm/blocking.hpp>
@@ -115,7 +114,7 @@ blocking_pool::worker* blocking_pool::call_worker(pool_job& job) {
   if (threads_ >= threads_max_) return nullptr;
   try {
     start_worker();
-  } catch (const std::system_error&) {
+  } catch (...) {  // no thread, or no memory for what belongs to one
     if (threads_ == 0) {
       withdraw(job);
       job.kept_.reset();
@@ -127,7 +126,7 @@ blocking_pool::worker* blocking_pool::call_worker(pool_job& job) {
 }
 
 // start_worker starts a thread, under the lock: the thread must not come to its end before it is
-// entered in its worker. Throws std::system_error.
+// entered in its worker. Throws std::system_error or std::bad_alloc.
 void blocking_pool::start_worker() {
   auto made = std::make_unique<worker>();
   worker& self = *made;

@@ -60,8 +60,8 @@ class blocking_pool final : public driver {
   ~blocking_pool() override;
 
   // run returns when the job has run. A stop withdraws it while it is queued and otherwise takes
-  // effect at the end. Throws std::system_error where there is no thread and none can be
-  // started. PARKS; a stop point.
+  // effect at the end. Throws, with the job withdrawn, where there is no thread and none can
+  // be started. PARKS; a stop point.
   void run(pool_job& job);
 
   // run_detachable as run, but the deadline or a stop also leaves a running job behind. True: the
