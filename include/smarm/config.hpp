@@ -15,7 +15,7 @@ namespace smarm {
 enum class run_queue_kind : std::uint8_t {
   locked,   // one ring under a lock: strict first come, first served
   mpmc,     // one lock-free ring with room for every actor
-  striped,  // a locked ring a scheduler; others are searched when one's own is empty
+  striped,  // a locked ring a CPU; others are searched when a scheduler's own is empty
 };
 
 struct config {

@@ -61,6 +61,13 @@ class coordinator {
   [[nodiscard]] bool any_parked() const noexcept {
     return parked_of(census_.load(relaxed)) != 0;  // relaxed: a hint
   }
+  // may_wake is a hint: a producer would wake somebody now. One look at a line that is rarely
+  // written, to be made before a look at what others write.
+  [[nodiscard]] bool may_wake() const noexcept {
+    const std::uint64_t census = census_.load(relaxed);  // relaxed: a hint
+    const std::uint32_t parked = parked_of(census);
+    return parked != 0 && searching_of(census) == 0 && schedulers_ - parked < cpus_;
+  }
   // enough_awake tells a scheduler that has prepared to park whether the others suffice for what
   // may be queued (invariant 7).
   [[nodiscard]] bool enough_awake() const noexcept {

@@ -114,9 +114,9 @@ bool mpmc_ring::looks_empty() const noexcept {
   return cells_[position & mask_].turn.load(relaxed) < lap_of(position) * 2 + 1;  // relaxed: same
 }
 
-run_queue::run_queue(run_queue_kind kind, unsigned schedulers, std::size_t max_actors)
+run_queue::run_queue(run_queue_kind kind, unsigned parallel, std::size_t max_actors)
     : kind_(kind),
-      stripe_count_(kind == run_queue_kind::striped ? schedulers : 1),
+      stripe_count_(kind == run_queue_kind::striped ? std::bit_ceil(parallel) : 1),
       stripes_(std::make_unique<stripe[]>(stripe_count_)) {
   if (kind == run_queue_kind::mpmc) {
     ring_.init(std::bit_ceil(max_actors));
@@ -139,7 +139,7 @@ void run_queue::push(unsigned scheduler, slot& runnable) noexcept {
     case run_queue_kind::mpmc:
       return ring_.push(runnable);
     case run_queue_kind::striped:
-      return stripes_[scheduler % stripe_count_].ring.push(runnable);
+      return stripes_[scheduler & (stripe_count_ - 1)].ring.push(runnable);
   }
 }
 
@@ -158,10 +158,9 @@ slot* run_queue::pop(unsigned scheduler, std::uint32_t tick) noexcept {
 slot* run_queue::pop_striped(unsigned scheduler, std::uint32_t tick) noexcept {
   // An actor in the stripe of a scheduler that computes on must not wait for it while the others
   // are kept busy by their own stripes.
-  unsigned at = tick % fairness_tick == 0 ? (tick / fairness_tick) % stripe_count_ : scheduler;
+  const unsigned first = tick % fairness_tick == 0 ? tick / fairness_tick : scheduler;
   for (unsigned i = 0; i < stripe_count_; ++i) {
-    if (slot* const found = stripes_[at].ring.pop()) return found;
-    if (++at == stripe_count_) at = 0;
+    if (slot* const found = stripes_[(first + i) & (stripe_count_ - 1)].ring.pop()) return found;
   }
   return nullptr;
 }

@@ -2,8 +2,8 @@
 //
 //   locked   one ring under a lock: strict first come, first served.
 //   mpmc     one lock-free ring (D. Vyukov's bounded queue) with a cell for every actor.
-//   striped  a locked ring a scheduler: pushes go to the pusher's own, pops look there first and
-//            then at the others; every fairness_tick-th pop begins at another one.
+//   striped  as many locked rings as schedulers may run at a time: a scheduler pushes to its own and
+//            pops from it first, then from the others; every fairness_tick-th pop begins at another.
 //
 // Invariants
 //   1. An actor stands in the queue at most once (slot_state), so no more than the reserved number
@@ -86,7 +86,9 @@ class mpmc_ring {
 
 class run_queue {
  public:
-  run_queue(run_queue_kind kind, unsigned schedulers, std::size_t max_actors);
+  // `parallel` is how many schedulers may run at a time: so many stripes, rounded up to a power of
+  // two, keep them apart; more would only be more to look through.
+  run_queue(run_queue_kind kind, unsigned parallel, std::size_t max_actors);
 
   void push(unsigned scheduler, slot& runnable) noexcept;
   [[nodiscard]] slot* pop(unsigned scheduler, std::uint32_t tick) noexcept;
@@ -111,7 +113,7 @@ class run_queue {
   [[nodiscard]] slot* pop_striped(unsigned scheduler, std::uint32_t tick) noexcept;
 
   run_queue_kind kind_;
-  unsigned stripe_count_;
+  unsigned stripe_count_;              // a power of two
   std::unique_ptr<stripe[]> stripes_;  // locked uses the first
   mpmc_ring ring_;
   // How many actors there is room for. Written under grow_lock_, read by spawn.

@@ -150,7 +150,8 @@ runtime_core& runtime_core::create(const config& how) {
 
 void runtime_core::build(const config& how) {
   settings_ = how;
-  queue_ = std::make_unique<run_queue>(how.run_queue, how.schedulers, how.max_actors);
+  queue_ = std::make_unique<run_queue>(how.run_queue, std::min(how.schedulers, usable_cpus()),
+                                       how.max_actors);
   coordinator_ = std::make_unique<coordinator>(how.schedulers, usable_cpus());
   stacks_ = std::make_unique<stack_pool>();
   schedulers_.reserve(how.schedulers);

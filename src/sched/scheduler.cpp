@@ -96,7 +96,7 @@ slot* scheduler::pick_runnable() noexcept {
   run_queue& queue = core_.queue();
   slot* const next = queue.pop(index_, tick_.load(relaxed));  // relaxed: own counter
   // Chain rule: what is left may run in parallel.
-  if (next != nullptr && !alone_ && core_.sleepers().any_parked() && !queue.looks_empty()) {
+  if (next != nullptr && !alone_ && core_.sleepers().may_wake() && !queue.looks_empty()) {
     core_.sleepers().wake_one_if_idle();
   }
   return next;
