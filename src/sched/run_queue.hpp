@@ -2,8 +2,9 @@
 //
 //   locked   one ring under a lock: strict first come, first served.
 //   mpmc     one lock-free ring (D. Vyukov's bounded queue) with a cell for every actor.
-//   striped  as many locked rings as schedulers may run at a time: a scheduler pushes to its own and
-//            pops from it first, then from the others; every fairness_tick-th pop begins at another.
+//   striped  as many locked rings as schedulers may run at a time: a scheduler pushes to its own
+//            and pops from it first, then from the others; every fairness_tick-th pop begins at
+//            another.
 //
 // Invariants
 //   1. An actor stands in the queue at most once (slot_state), so no more than the reserved number
