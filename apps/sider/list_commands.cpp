@@ -101,7 +101,7 @@ std::string* element_at(list_value& items, std::int64_t index) {
 // remove_equal removes up to `count_max` elements equal to `wanted`, from the front or the back,
 // in one pass.
 template <typename Iterator>
-std::size_t remove_equal(Iterator begin, Iterator end, std::string_view wanted,
+std::size_t remove_equal(const Iterator& begin, const Iterator& end, std::string_view wanted,
                          std::size_t count_max, Iterator& kept_end) {
   std::size_t removed = 0;
   kept_end = std::remove_if(begin, end, [&](const std::string& element) {

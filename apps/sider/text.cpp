@@ -15,7 +15,7 @@ namespace {
 
 // The longest text that strtold is asked to read, and the longest that a long double prints to:
 // 4933 digits before the point and 17 after it.
-constexpr std::size_t long_double_text_max = 5 * 1024;
+constexpr std::size_t long_double_text_max = std::size_t{5} * 1024;
 
 char lower(char letter) {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;

@@ -40,7 +40,6 @@
 namespace smarm {
 namespace {
 
-using detail::acq_rel;
 using detail::acquire;
 using detail::atomic;
 using detail::raw_guard;

@@ -117,7 +117,7 @@ template <class F, class Result>
 class closure_body final : public result_body<Result> {
  public:
   template <class G>
-  explicit closure_body(G&& function) {
+  closure_body(std::in_place_t, G&& function) {
     ::new (static_cast<void*>(&function_)) F(std::forward<G>(function));
   }
   ~closure_body() override {}
@@ -147,7 +147,7 @@ template <class Body, class F>
 body_ref make_body(F&& function) {
   void* memory = body_allocate(sizeof(Body), alignof(Body));
   try {
-    return body_ref(::new (memory) Body(std::forward<F>(function)));
+    return body_ref(::new (memory) Body(std::in_place, std::forward<F>(function)));
   } catch (...) {
     body_deallocate(memory);
     throw;
