@@ -131,8 +131,8 @@ void fan_out_compute(int actors) {
 
 // ring_member passes the token on; the one that gets 0 reports itself, and a negative token, once
 // around, ends the ring.
-void ring_member(int id, int size, smarm::receiver<long> in, smarm::sender<long> out,
-                 smarm::sender<int> done) {
+void ring_member(int id, int size, smarm::receiver<long> in, const smarm::sender<long>& out,
+                 const smarm::sender<int>& done) {
   for (const long left : in) {
     if (left < 0) {
       if (left > -static_cast<long>(size)) (void)out.send(left - 1);
@@ -153,11 +153,9 @@ void ring(int size, long hops) {
   handles all;
   for (int id = 0; id < size; ++id) {
     auto [next_tx, next_rx] = smarm::channel<long>();
-    all.push_back(
-        smarm::spawn([id, size, in = std::move(rx),
-                      out = id == size - 1 ? first : std::move(next_tx), done = done_tx]() mutable {
-          ring_member(id, size, std::move(in), std::move(out), std::move(done));
-        }));
+    all.push_back(smarm::spawn(
+        [id, size, in = std::move(rx), out = id == size - 1 ? first : std::move(next_tx),
+         done = done_tx]() mutable { ring_member(id, size, std::move(in), out, done); }));
     rx = std::move(next_rx);
   }
   check(first.send(hops).has_value(), "ring");

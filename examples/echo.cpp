@@ -31,7 +31,7 @@ void serve(smarm::tcp_stream peer) {
 
 void accept_all(smarm::tcp_listener& listener) {
   while (auto peer = listener.accept()) {
-    smarm::spawn({.name = "connection", .stack_size = 32 * 1024},
+    smarm::spawn({.name = "connection", .stack_size = std::size_t{32} * 1024},
                  [peer = std::move(*peer)]() mutable { serve(std::move(peer)); });
   }
 }
@@ -55,6 +55,7 @@ bool try_it(std::uint16_t port, int number) {
 
 int run_clients(std::uint16_t port) {
   std::vector<smarm::join_handle<bool>> clients;
+  clients.reserve(100);
   for (int i = 0; i < 100; ++i) {
     clients.push_back(smarm::spawn([port, i] { return try_it(port, i); }));
   }

@@ -46,6 +46,7 @@ int main() {
     smarm::guarded<ledger> books;
 
     std::vector<smarm::join_handle<void>> tellers;
+    tellers.reserve(8);
     for (int i = 0; i < 8; ++i) {
       tellers.push_back(smarm::spawn({.name = "teller"}, [&books] { teller(books); }));
     }

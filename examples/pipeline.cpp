@@ -32,7 +32,7 @@ std::size_t count_words(const std::string& text) {
 }
 
 // Makes pages until the reader has gone or all are made.
-void write_pages(smarm::sender<page> out) {
+void write_pages(const smarm::sender<page>& out) {
   for (int number = 1; number <= 1000; ++number) {
     std::string text;
     for (int i = 0; i < number % 10; ++i) text += "word ";
@@ -47,8 +47,7 @@ int main() {
     auto [pages_in, pages] = smarm::channel<page>(16);
     auto [counts_in, counts] = smarm::channel<word_count>(16);
 
-    smarm::spawn({.name = "writer"},
-                 [out = std::move(pages_in)]() mutable { write_pages(std::move(out)); });
+    smarm::spawn({.name = "writer"}, [out = std::move(pages_in)] { write_pages(out); });
 
     // A receiver belongs to one actor; this one deals the pages out to four counters.
     smarm::spawn({.name = "dealer"}, [in = std::move(pages), out = std::move(counts_in)]() mutable {
@@ -57,7 +56,7 @@ int main() {
         auto [tx, rx] = smarm::channel<page>(4);
         counters.push_back(std::move(tx));
         smarm::spawn([rx = std::move(rx), out]() mutable {
-          for (page one : rx) (void)out.send({one.number, count_words(one.text)});
+          for (const page& one : rx) (void)out.send({one.number, count_words(one.text)});
         });
       }
       std::size_t next = 0;
