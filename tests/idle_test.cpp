@@ -143,8 +143,15 @@ TEST_P(idle_test, the_stacks_and_slots_of_a_burst_are_used_again) {
   ours.run([&] {
     std::uint32_t highest = 0;
     for (int burst = 0; burst < 5; ++burst) {
+      // All alive at once, so that every burst needs as many as the first.
+      std::atomic<bool> all_there{false};
       std::vector<join_handle<void>> all;
-      for (int i = 0; i < scaled(2'000); ++i) all.push_back(spawn([] { yield(); }));
+      for (int i = 0; i < scaled(2'000); ++i) {
+        all.push_back(spawn([&] {
+          while (!all_there.load()) yield();
+        }));
+      }
+      all_there.store(true);
       for (auto& each : all) {
         if (burst == 0) highest = std::max(highest, each.id().index);
         if (burst == 4) {
