@@ -72,6 +72,16 @@ void deliver(slot& target, std::uint64_t ticket, bool last) noexcept {
   }
 }
 
+// deliver ends the wait of whoever the waker is of: an actor, a foreign thread, or nobody.
+void deliver(const waker& wait, bool last) noexcept {
+  if (!wait) return;
+  if (thread_parker* const thread = wait_access::thread_of(wait)) {
+    thread->wake(static_cast<std::uint32_t>(wait_access::ticket_of(wait)));
+    return;
+  }
+  deliver(wait_access::slot_of(wait), wait_access::ticket_of(wait), last);
+}
+
 // A stop shield for one wait: keeps request_stop from waking the actor.
 class wait_shield {
  public:
@@ -106,23 +116,9 @@ wait_outcome park_actor(slot& self, const waker& wait, wait_reason reason, deadl
 
 }  // namespace
 
-void waker::wake() const noexcept {
-  if (target_ == 0) return;
-  if (thread_parker* const thread = wait_access::thread_of(*this)) {
-    thread->wake(static_cast<std::uint32_t>(ticket_));
-    return;
-  }
-  deliver(wait_access::slot_of(*this), ticket_, false);
-}
+void waker::wake() const noexcept { deliver(*this, false); }
 
-void waker::wake_last() const noexcept {
-  if (target_ == 0) return;
-  if (thread_parker* const thread = wait_access::thread_of(*this)) {
-    thread->wake(static_cast<std::uint32_t>(ticket_));
-    return;
-  }
-  deliver(wait_access::slot_of(*this), ticket_, true);
-}
+void waker::wake_last() const noexcept { deliver(*this, true); }
 
 waker begin_wait() noexcept {
   if (slot* const self = scheduler::current_slot()) {
