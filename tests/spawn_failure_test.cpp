@@ -10,11 +10,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <new>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include <smarm/channel.hpp>
 #include <smarm/runtime.hpp>
 #include <smarm/spawn.hpp>
 #include <smarm/this_actor.hpp>
@@ -92,18 +93,14 @@ tally spawn_until_memory_ends(std::size_t stack_size) {
   std::vector<join_handle<int>> all;
   all.reserve(20'000);
   for (int i = 0; i < 20'000 && sum.refused < 10; ++i) {
-    try {
-      auto started = try_spawn({.name = "", .stack_size = stack_size}, [&] {
-        while (!go.load()) sleep_for(1ms);
-        return 1;
-      });
-      if (started.has_value()) {
-        all.push_back(std::move(*started));
-      } else {
-        require(started.error() == std::errc::not_enough_memory, "the error says memory");
-        ++sum.refused;
-      }
-    } catch (const std::bad_alloc&) {
+    auto started = try_spawn({.name = "", .stack_size = stack_size}, [&] {
+      while (!go.load()) sleep_for(1ms);
+      return 1;
+    });
+    if (started.has_value()) {
+      all.push_back(std::move(*started));
+    } else {
+      require(started.error() == std::errc::not_enough_memory, "the error says memory");
       ++sum.refused;
     }
     if (i % 16 == 0) yield();
@@ -143,6 +140,55 @@ TEST_P(spawn_failure_death_test, without_memory_for_stacks_spawns_fail_and_the_o
   GTEST_SKIP() << "a sanitizer needs more address space than any limit leaves";
 #endif
   EXPECT_EXIT(starve(make_config(), std::size_t{1} << 20), ::testing::ExitedWithCode(0), "ran");
+}
+
+// Tells a channel when it is destroyed, and waits for the answer.
+class asks_when_destroyed {
+ public:
+  asks_when_destroyed(sender<int> question, receiver<int>& answers)
+      : question_(std::move(question)), answers_(&answers) {}
+  asks_when_destroyed(asks_when_destroyed&& other) noexcept
+      : question_(std::move(other.question_)), answers_(std::exchange(other.answers_, nullptr)) {}
+  ~asks_when_destroyed() {
+    if (answers_ == nullptr) return;
+    (void)question_.send(1);
+    (void)answers_->recv();
+  }
+
+ private:
+  sender<int> question_;
+  receiver<int>* answers_;
+};
+
+TEST_P(spawn_failure_death_test, functions_without_a_stack_are_destroyed_as_actors_that_may_park) {
+#if defined(SMARM_TEST_SANITIZED)
+  GTEST_SKIP() << "a sanitizer needs more address space than any limit leaves";
+#endif
+  EXPECT_EXIT(
+      {
+        run(make_config(), [] {
+          limit_memory(std::size_t{100} << 20);
+          auto [ask, asked] = channel<int>();
+          auto [answer, answers] = channel<int>();
+          tally sum;
+          std::vector<join_handle<int>> all;
+          for (int i = 0; i < 5; ++i) {
+            all.push_back(spawn({.name = "huge", .stack_size = std::size_t{1} << 30},
+                                [held = asks_when_destroyed(ask, answers)] { return 1; }));
+          }
+          all.front().request_stop();
+          for (std::size_t i = 0; i < all.size(); ++i) {
+            require(asked.recv().has_value(), "one asks after the other");
+            sleep_for(1ms);  // the rest wait for the one stack meanwhile
+            require(!asked.try_recv().has_value(), "one at a time");
+            require(answer.send(1).has_value(), "it waits for the answer");
+          }
+          for (auto& each : all) count_end(sum, each);
+          require(sum.without_stack == 5, "none had a stack");
+        });
+        std::_Exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST_P(spawn_failure_death_test, a_stack_larger_than_memory_is_the_exit_reason_of_its_actor_alone) {

@@ -97,6 +97,7 @@ class oneshot_receiver {
  private:
   template <class U>
   friend struct oneshot_ends;
+  friend class monitor_handle;
   explicit oneshot_receiver(detail::oneshot_core* core) noexcept : ref_(core) {}
 
   std::expected<T, recv_error> take(detail::oneshot_core& core, detail::channel_status status) {

@@ -98,6 +98,7 @@ std::expected<join_handle<R>, std::error_code> spawn_on(runtime_core* where,
                                                         spawn_options&& options, F&& f) {
   using body_type = closure_body<std::decay_t<F>, R>;
   body_ref body = make_body<body_type>(std::forward<F>(f));
+  if (!body) return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
   const start_options start{options.name, options.stack_size};
   if (const std::error_code error = body_start(*body, where, start)) return std::unexpected(error);
   return join_handle<R>(std::move(body));

@@ -78,13 +78,15 @@ void body_header::end(exit_reason reason) noexcept {
   if (cell.exchange(join_cell::ended, acq_rel) == join_cell::awaited) joiner.wake_last();
 }
 
-void* body_allocate(std::size_t size, std::size_t align) {
+void* body_allocate(std::size_t size, std::size_t align) noexcept {
   align = std::max(align, alignof(std::max_align_t));
   const std::size_t bytes = offset_for(align) + size;
   // The aligned form costs a multiple of the plain one, which serves nearly all.
-  auto* const memory = static_cast<std::byte*>(align > __STDCPP_DEFAULT_NEW_ALIGNMENT__
-                                                   ? ::operator new(bytes, std::align_val_t(align))
-                                                   : ::operator new(bytes));
+  auto* const memory =
+      static_cast<std::byte*>(align > __STDCPP_DEFAULT_NEW_ALIGNMENT__
+                                  ? ::operator new(bytes, std::align_val_t(align), std::nothrow)
+                                  : ::operator new(bytes, std::nothrow));
+  if (memory == nullptr) return nullptr;
   std::byte* const body = memory + offset_for(align);
   auto* const header = ::new (body - body_offset) body_header;
   header->align = static_cast<std::uint32_t>(align);
@@ -122,7 +124,11 @@ std::error_code body_start(actor_body& body, runtime_core* where, const start_op
     return std::make_error_code(std::errc::invalid_argument);
   }
   body_header& header = header_of(body);
-  header.name = options.name;
+  try {
+    header.name = options.name;
+  } catch (const std::bad_alloc&) {
+    return std::make_error_code(std::errc::not_enough_memory);
+  }
   if (const std::error_code refused = core.admit(inside != nullptr)) return refused;
   std::error_code error;
   try {

@@ -85,12 +85,8 @@ void deliver(const waker& wait, bool last) noexcept {
 // A stop shield for one wait: keeps request_stop from waking the actor.
 class wait_shield {
  public:
-  explicit wait_shield(slot& self) noexcept : self_(self) {
-    if (self_.shield_depth++ == 0) self_.state.set_shield();
-  }
-  ~wait_shield() {
-    if (--self_.shield_depth == 0) self_.state.clear_shield();
-  }
+  explicit wait_shield(slot& self) noexcept : self_(self) { self_.add_shield(); }
+  ~wait_shield() { self_.drop_shield(); }
   wait_shield(const wait_shield&) = delete;
   wait_shield& operator=(const wait_shield&) = delete;
 
@@ -105,8 +101,12 @@ wait_outcome park_actor(slot& self, const waker& wait, wait_reason reason, deadl
     scheduler::park_running();
     return wait_outcome::woken;
   }
-  // Not only an economy: a wait that has run out must not park behind a full queue.
-  if (until.has_passed()) return wait_outcome::timed_out;
+  // A wait that has run out does not park behind a full queue; but a loop of such waits must not
+  // keep everybody from what it waits for.
+  if (until.has_passed()) {
+    if (scheduler::current()->note_expired_wait()) scheduler::yield_running();
+    return wait_outcome::timed_out;
+  }
   timers& wheel = scheduler::current()->core().timers();
   timer alarm(until.ns(), wait);
   if (wheel.insert(alarm)) scheduler::current()->note_deadline();
@@ -225,15 +225,11 @@ bool stop_requested() noexcept {
 }
 
 stop_shield::stop_shield() noexcept {
-  if (slot* const me = scheduler::current_slot(); me != nullptr && me->shield_depth++ == 0) {
-    me->state.set_shield();
-  }
+  if (slot* const me = scheduler::current_slot()) me->add_shield();
 }
 
 stop_shield::~stop_shield() {
-  if (slot* const me = scheduler::current_slot(); me != nullptr && --me->shield_depth == 0) {
-    me->state.clear_shield();
-  }
+  if (slot* const me = scheduler::current_slot()) me->drop_shield();
 }
 
 }  // namespace smarm

@@ -154,6 +154,9 @@ void runtime_core::build(const config& how) {
                                        how.max_actors);
   coordinator_ = std::make_unique<coordinator>(how.schedulers, usable_cpus());
   stacks_ = std::make_unique<stack_pool>();
+  const auto last = stacks_->acquire(stack_size_default);
+  if (!last) throw std::system_error(last.error(), "smarm::runtime: no memory for a stack");
+  last_stack_ = *last;
   schedulers_.reserve(how.schedulers);
   for (unsigned i = 0; i < how.schedulers; ++i) {
     schedulers_.push_back(std::make_unique<scheduler>(*this, i));
@@ -182,6 +185,7 @@ void runtime_core::take_down() noexcept {
   schedulers_.clear();
   coordinator_.reset();
   queue_.reset();
+  if (!last_stack_.empty()) stacks_->release(std::exchange(last_stack_, {}));
   stacks_.reset();
   live_.store(0, relaxed);  // relaxed: nobody uses this core now
 }
@@ -296,6 +300,15 @@ bool runtime_core::try_end() noexcept {
   return live_.compare_exchange_strong(nobody, closed, acq_rel, acquire) || nobody == closed;
 }
 
+stack_span runtime_core::take_last_stack() noexcept {
+  // acquire: pairs with give_last_stack_back: who had it has left it.
+  return last_stack_lent_.exchange(true, acquire) ? stack_span{} : last_stack_;
+}
+
+void runtime_core::give_last_stack_back() noexcept {
+  last_stack_lent_.store(false, release);  // pairs with take_last_stack
+}
+
 void runtime_core::operation_started() noexcept {
   // relaxed: the actor that starts it lives, and its discharge releases.
   outstanding_.fetch_add(1, relaxed);
@@ -352,7 +365,8 @@ runtime_counts runtime_core::counts() const noexcept {
   const stack_pool::counters stacks = stacks_->count();
   runtime_counts now;
   now.actors = live_count();
-  now.stacks_in_use = stacks.in_use;
+  // relaxed: a count. The last stack is the runtime's own unless it is lent.
+  now.stacks_in_use = stacks.in_use - (last_stack_lent_.load(relaxed) ? 0 : 1);
   now.stacks_cached = stacks.cached;
   now.timers = timers_.size();
   now.fd_waiters = fd_waiters.load(relaxed);        // relaxed: a count

@@ -90,6 +90,11 @@ class runtime_core {
   [[nodiscard]] class timers& timers() noexcept { return timers_; }
   [[nodiscard]] stack_pool& stacks() noexcept { return *stacks_; }
 
+  // take_last_stack lends the stack that is kept for the end of an actor for which memory has none;
+  // empty: it is lent. Any scheduler.
+  [[nodiscard]] stack_span take_last_stack() noexcept;
+  void give_last_stack_back() noexcept;
+
   // pin keeps the run from ending while a foreign thread makes one of its actors runnable.
   class pin {
    public:
@@ -127,6 +132,8 @@ class runtime_core {
   std::unique_ptr<run_queue> queue_;
   std::unique_ptr<coordinator> coordinator_;
   std::unique_ptr<stack_pool> stacks_;
+  stack_span last_stack_;  // of stacks_; constant while the parts stand
+  atomic<bool> last_stack_lent_{false};
   class timers timers_;
   std::vector<std::unique_ptr<scheduler>> schedulers_;
   std::vector<std::thread> threads_;  // schedulers 1 and up, while claimed

@@ -166,6 +166,16 @@ TEST_P(runtime_test, join_until_gives_up_and_can_be_tried_again) {
   });
 }
 
+TEST_P(runtime_test, a_loop_of_waits_whose_time_has_passed_lets_the_others_run) {
+  run([] {
+    auto other = spawn([] {
+      for (int i = 0; i < 100; ++i) yield();
+    });
+    while (!other.join_for(0s)) {
+    }
+  });
+}
+
 TEST_P(runtime_test, an_actor_that_joins_itself_gets_misuse) {
   run([] {
     join_handle<void> handle;

@@ -124,6 +124,14 @@ slot* scheduler::pick_next() noexcept {
   }
 }
 
+// As pick_next; a fresh actor has its stack. Null also where there was none for it: then the caller
+// leaves its own stack first, because what the last resort is waiting for may be the caller.
+slot* scheduler::pick_startable(slot* donor) noexcept {
+  slot* const next = pick_next();
+  if (next != nullptr && !next->has_started && !give_stack(*next, donor)) return nullptr;
+  return next;
+}
+
 // ---- switching -------------------------------------------------------------------------------
 
 void scheduler::set_running(slot& next) noexcept {
@@ -137,7 +145,7 @@ void scheduler::set_running(slot& next) noexcept {
 }
 
 // Gives a fresh actor its stack: the donor's, if that one is ending and the size fits, or a new
-// one. False: there was none to be had, and the actor has ended for it.
+// one, or the last resort's. False: there was none, and the actor is back in the queue.
 bool scheduler::give_stack(slot& fresh, slot* donor) noexcept {
   const std::size_t wanted = std::size_t{fresh.stack_size} << 10;
   if (donor != nullptr && donor->stack_size == fresh.stack_size) {
@@ -150,12 +158,25 @@ bool scheduler::give_stack(slot& fresh, slot* donor) noexcept {
     fresh.context.stack = *stack;
     return true;
   }
-  const std::system_error error(stack.error(),
+  return give_last_stack(fresh, stack.error());
+}
+
+// Gives an actor for which there is no stack the runtime's last one, for its end only: its function
+// is destroyed as an actor and may park meanwhile. False: another actor ends on it; this one waits
+// its turn at the queue's tail.
+bool scheduler::give_last_stack(slot& fresh, std::error_code why) noexcept {
+  const stack_span last = core_.take_last_stack();
+  if (last.empty()) {
+    fresh.state.yield_return();
+    core_.enqueue(index_, fresh);
+    return false;
+  }
+  const std::system_error error(why,
                                 "smarm: no stack for a new actor (memory or vm.max_map_count)");
-  end_unstarted(fresh, exit_reason::failed(std::make_exception_ptr(error)));
-  give_slot(fresh);
-  core_.discharge();
-  return false;
+  fresh.body->why = exit_reason::failed(std::make_exception_ptr(error));
+  fresh.context.stack = last;
+  fresh.stack_size = 0;
+  return true;
 }
 
 void scheduler::switch_away(scheduler& here, slot& self, slot* next, leaving how) noexcept {
@@ -180,11 +201,7 @@ void scheduler::park_running() noexcept {
   SMARM_ASSERT_DEBUG(current_thread().held_raw_mutexes == 0, "nobody parks with a raw_mutex held",
                      self.index, self.reason);
   if (!self.state.consume_notification()) {
-    slot* next = here.pick_next();
-    while (next != nullptr && !next->has_started && !here.give_stack(*next, nullptr)) {
-      next = here.pick_next();
-    }
-    switch_away(here, self, next, leaving::parking);
+    switch_away(here, self, here.pick_startable(nullptr), leaving::parking);
   }
   self.wait_opened = false;
   self.reason = wait_reason::none;
@@ -193,10 +210,7 @@ void scheduler::park_running() noexcept {
 void scheduler::yield_running() noexcept {
   scheduler& here = *current();
   slot& self = *here.running_;
-  slot* next = here.pick_next();
-  while (next != nullptr && !next->has_started && !here.give_stack(*next, nullptr)) {
-    next = here.pick_next();
-  }
+  slot* const next = here.pick_startable(nullptr);
   if (next == nullptr) return;
   switch_away(here, self, next, leaving::yielding);
 }
@@ -222,6 +236,8 @@ void scheduler::finish_previous(switch_message message) noexcept {
       if (!stack.empty()) {
         if (previous->stack_size == stack_size_default >> 10) {
           stacks_.release(stack);
+        } else if (previous->stack_size == 0) {
+          core_.give_last_stack_back();
         } else {
           core_.stacks().release(stack);
         }
@@ -252,23 +268,11 @@ void scheduler::give_slot(slot& vacant) noexcept {
   slot_cache_[cached_slots_++] = &vacant;
 }
 
-namespace {
-
-// From here on a pending stop cuts no wait of the actor: only destructors are left, which must not
-// throw. By the depth, so that a shield within them does not take this one along.
-void shield_the_end(slot& self) noexcept {
-  if (self.shield_depth++ == 0) self.state.set_shield();
-}
-
-}  // namespace
-
+// Runs the actor's function; the reason why it ended.
 exit_reason scheduler::run_body(slot& self) noexcept {
+  if (self.stack_size == 0) return std::move(self.body->why);  // no stack to run on
   // Asked to stop before it ever ran: then its function does not begin.
-  if (self.state.peek().stop_requested()) {
-    shield_the_end(self);
-    body_of(*self.body).discard();
-    return exit_reason::stopped();
-  }
+  if (self.state.peek().stop_requested()) return exit_reason::stopped();
   try {
     body_of(*self.body).run();
     return exit_reason::normal();
@@ -283,7 +287,6 @@ exit_reason scheduler::run_body(slot& self) noexcept {
 // half of the body is dropped. Its slot is vacant afterwards, though still in no free list.
 void scheduler::publish_end(slot& self, exit_reason why) noexcept {
   body_header& header = *self.body;
-  shield_the_end(self);
   self.state.set_done();
   exit_hook_list hooks(self);
   const bool nobody_learns = why.is_failed() && hooks.empty() && !header.has_holder();
@@ -299,6 +302,7 @@ void scheduler::publish_end(slot& self, exit_reason why) noexcept {
 }
 
 void scheduler::end_unstarted(slot& queued, exit_reason why) noexcept {
+  queued.add_shield();
   body_of(*queued.body).discard();
   publish_end(queued, std::move(why));
 }
@@ -309,6 +313,10 @@ void scheduler::actor_main(void* from, std::uintptr_t what) noexcept {
   slot& self = *here->running_;
   self.has_started = true;
   exit_reason why = run_body(self);
+  // From here on a pending stop cuts no wait of the actor: only destructors are left, which must
+  // not throw. By the depth, so that a shield within them does not take this one along.
+  self.add_shield();
+  body_of(*self.body).discard();
   // PARKS: the body has, so the scheduler is looked up anew.
   publish_end(self, std::move(why));
   current()->leave_ended(self);
@@ -316,12 +324,11 @@ void scheduler::actor_main(void* from, std::uintptr_t what) noexcept {
 
 void scheduler::leave_ended(slot& self) noexcept {
   self.has_started = false;
-  slot* next = pick_next();
   slot* donor = &self;
 #if defined(SMARM_ADDRESS_SANITIZER) || defined(SMARM_THREAD_SANITIZER)
   donor = nullptr;  // they want every fiber to have a stack of its own
 #endif
-  while (next != nullptr && !next->has_started && !give_stack(*next, donor)) next = pick_next();
+  slot* const next = pick_startable(donor);
   constexpr auto what = static_cast<std::uintptr_t>(leaving::ended);
   if (next == nullptr) {
     running_ = nullptr;

@@ -74,11 +74,15 @@ class scheduler {
   // note_deadline: the running actor has armed the earliest timer of the runtime.
   void note_deadline() noexcept { deadline_noted_ = true; }
 
+  // note_expired_wait counts waits whose time had passed as they began; true: it is time to yield.
+  [[nodiscard]] bool note_expired_wait() noexcept { return ++expired_waits_ % 32 == 0; }
+
   // take_slot / give_slot: a vacant slot through this thread's cache; null without memory.
   [[nodiscard]] slot* take_slot() noexcept;
   void give_slot(slot& vacant) noexcept;
 
-  // end_unstarted ends an actor that has never run, for lack of a stack or of a run.
+  // end_unstarted ends an actor that has never run and whose runtime runs no more. Its function is
+  // destroyed on the calling thread.
   static void end_unstarted(slot& queued, exit_reason why) noexcept;
 
   // steal_run_next takes the next actor of another scheduler, or null. By the watcher.
@@ -105,10 +109,12 @@ class scheduler {
 
   [[nodiscard]] slot* pick_next() noexcept;
   [[nodiscard]] slot* pick_runnable() noexcept;
+  [[nodiscard]] slot* pick_startable(slot* donor) noexcept;
   [[nodiscard]] slot* take_run_next() noexcept;
   [[nodiscard]] bool should_migrate(slot& candidate) noexcept;
   void fire_timers() noexcept;
   [[nodiscard]] bool give_stack(slot& fresh, slot* donor) noexcept;
+  [[nodiscard]] bool give_last_stack(slot& fresh, std::error_code why) noexcept;
   void set_running(slot& next) noexcept;
   void finish_previous(switch_message message) noexcept;
   static void switch_away(scheduler& here, slot& self, slot* next, leaving how) noexcept;
@@ -135,6 +141,7 @@ class scheduler {
   bool searching_ = false;       // counted as searching in the census
   bool watching_ = false;        // has the watcher's role
   unsigned quiet_looks_ = 0;
+  std::uint32_t expired_waits_ = 0;
   std::uint32_t run_next_streak_ = 0;
   std::size_t cached_slots_ = 0;
   std::array<slot*, slot_cache_max> slot_cache_;

@@ -39,13 +39,22 @@ struct alignas(64) slot {
   raw_mutex lock;                          // leaf; guards hooks against add, remove and the exit
   std::uint32_t index = 0;                 // constant
   std::uint32_t generation = 0;            // of the present actor; as context
-  std::uint32_t stack_size = 0;            // in KiB; as context
+  std::uint32_t stack_size = 0;            // in KiB, 0: the last resort's; as context
   std::uint32_t last_scheduler = 0;        // which scheduler ran it last; as context
   std::uint16_t shield_depth = 0;          // of stop_shields; as context
   wait_reason reason = wait_reason::none;  // why it is parked; as context
   bool wait_opened = false;      // the present epoch was given out and not ended by a wake
   bool has_started = false;      // it has a stack with a saved context
   bool migration_tried = false;  // debug builds: it was offered to another scheduler once
+
+  // add_shield and drop_shield count the stop_shields of the running actor: the flag in the word
+  // stands while there is one. By the actor itself.
+  void add_shield() noexcept {
+    if (shield_depth++ == 0) state.set_shield();
+  }
+  void drop_shield() noexcept {
+    if (--shield_depth == 0) state.clear_shield();
+  }
 };
 
 }  // namespace smarm::detail

@@ -331,6 +331,17 @@ TEST_P(stop_test, the_destructor_of_a_result_is_not_cut_by_a_stop_that_came_befo
   EXPECT_EQ(done.load(), 10);
 }
 
+TEST_P(stop_test, the_destructor_of_a_function_that_returned_may_park_with_a_stop_pending) {
+  std::atomic<int> done{0};
+  run([&] {
+    for (int i = 0; i < 10; ++i) {
+      auto asked = spawn([held = parks_when_destroyed(done)] { (void)request_stop(self()); });
+      EXPECT_TRUE(asked.join().has_value()) << "it met no stop point";
+      EXPECT_EQ(done.load(), i + 1) << "the function is destroyed before the end is told";
+    }
+  });
+}
+
 TEST_P(stop_test, the_destructor_of_a_function_that_never_began_may_park) {
   if (schedulers() > 1) return;  // it might begin
   std::atomic<int> done{0};

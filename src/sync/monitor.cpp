@@ -15,6 +15,7 @@
 
 #include "base/assert.hpp"
 #include "sched/exit_hook.hpp"
+#include "sched/wait_reason.hpp"
 #include "sync/channel_core.hpp"
 
 namespace smarm {
@@ -142,7 +143,8 @@ down monitor_handle::recv() {
 }
 
 std::expected<down, recv_error> monitor_handle::recv_until(deadline until) {
-  auto news = rx_.recv_until(until);
+  detail::oneshot_core& core = rx_.ref_.require();
+  auto news = rx_.take(core, detail::oneshot_receive(core, until, detail::wait_reason::monitor));
   if (news) ref_ = {};
   return news;
 }

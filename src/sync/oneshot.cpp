@@ -76,14 +76,13 @@ class oneshot_core {
   }
 
   // wait parks until the sender has spoken; false: it has not until the deadline.
-  [[nodiscard]] bool wait(deadline until) {
+  [[nodiscard]] bool wait(deadline until, wait_reason reason) {
     const waker wake = begin_wait();
     waker_.store(wake);
     state empty = state::empty;
     // release: publishes waker_ to the sender. relaxed on failure: now() looks.
     if (!state_.compare_exchange_strong(empty, state::waiting, release, relaxed)) return true;
-    const auto outcome =
-        park_or(wake, wait_reason::oneshot_receive, until, [this] { (void)withdraw(); });
+    const auto outcome = park_or(wake, reason, until, [this] { (void)withdraw(); });
     return outcome == wait_outcome::woken || !withdraw();
   }
 
@@ -143,11 +142,15 @@ channel_status oneshot_try_receive(oneshot_core& core) noexcept {
 }
 
 channel_status oneshot_receive(oneshot_core& core, deadline until) {
+  return oneshot_receive(core, until, wait_reason::oneshot_receive);
+}
+
+channel_status oneshot_receive(oneshot_core& core, deadline until, wait_reason reason) {
   stop_point();
   for (;;) {
     const channel_status now = oneshot_try_receive(core);
     if (now != channel_status::unready) return now;
-    if (!core.wait(until)) return channel_status::timed_out;
+    if (!core.wait(until, reason)) return channel_status::timed_out;
   }
 }
 

@@ -2,8 +2,8 @@
 //
 // The core allocates it in one piece with a header of its own in front (references, exit reason,
 // the joiner); this side knows only how to run the function and where the result lies.
-// Order: run() or discard() exactly once, on the actor's side; then, after the exit is published,
-// take() on the holder's side; destruction when both sides have let go.
+// Order: run() at most once and then discard() once, on the actor's side; then, after the exit is
+// published, take() on the holder's side; destruction when both sides have let go.
 #pragma once
 
 #include <cstddef>
@@ -38,9 +38,10 @@ class actor_body {
   actor_body& operator=(const actor_body&) = delete;
   virtual ~actor_body() = default;
 
-  // run calls the function, keeps its result and destroys the function, whatever happens.
+  // run calls the function and keeps its result.
   virtual void run() = 0;
-  // discard destroys the function of an actor that never ran.
+  // discard destroys the function, whether or not it ran. Not left to run: a destructor that parks
+  // must find the actor shielded from its stop, which would be thrown out of it.
   virtual void discard() noexcept = 0;
 };
 
@@ -50,9 +51,9 @@ struct start_options {
 };
 
 // The core's side, in src/sched. Bodies are allocated, shared and freed there.
-void* body_allocate(std::size_t size, std::size_t align);
-void body_deallocate(void* unborn) noexcept;   // constructing the body threw
-void body_release(actor_body& body) noexcept;  // gives one reference back
+void* body_allocate(std::size_t size, std::size_t align) noexcept;  // null without memory
+void body_deallocate(void* unborn) noexcept;                        // constructing the body threw
+void body_release(actor_body& body) noexcept;                       // gives one reference back
 std::error_code body_start(actor_body& body, runtime_core* where, const start_options& options);
 bool body_wait(actor_body& body, deadline when);  // true: the actor has ended
 bool body_has_ended(const actor_body& body) noexcept;
@@ -123,10 +124,6 @@ class closure_body final : public result_body<Result> {
   ~closure_body() override {}
 
   void run() override {
-    const struct guard {  // the function's own destructor runs before the exit is published
-      closure_body* body;
-      ~guard() { body->discard(); }
-    } destroy_function{this};
     if constexpr (std::is_void_v<Result>) {
       std::invoke(function_);
     } else if constexpr (std::is_reference_v<Result>) {
@@ -143,9 +140,12 @@ class closure_body final : public result_body<Result> {
   };
 };
 
+// make_body returns an empty reference where memory has run out; what the function's constructor
+// throws passes.
 template <class Body, class F>
 body_ref make_body(F&& function) {
   void* memory = body_allocate(sizeof(Body), alignof(Body));
+  if (memory == nullptr) return {};
   try {
     return body_ref(::new (memory) Body(std::in_place, std::forward<F>(function)));
   } catch (...) {

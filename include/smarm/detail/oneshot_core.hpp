@@ -1,6 +1,7 @@
 // The part of a oneshot that does not depend on the type of its value, as the templates see it.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
 #include <smarm/deadline.hpp>
@@ -9,6 +10,7 @@
 namespace smarm::detail {
 
 class oneshot_core;
+enum class wait_reason : std::uint8_t;
 
 // oneshot_create makes a oneshot with both its ends.
 [[nodiscard]] oneshot_core* oneshot_create(const value_type& type);
@@ -20,6 +22,9 @@ class oneshot_core;
 // caller's to destroy. Never parks; no stop point.
 [[nodiscard]] bool oneshot_send(oneshot_core& core) noexcept;
 [[nodiscard]] bool oneshot_receiver_gone(const oneshot_core& core) noexcept;
+// oneshot_receive parks for `reason`, which dumps show.
+[[nodiscard]] channel_status oneshot_receive(oneshot_core& core, deadline until,
+                                             wait_reason reason);
 [[nodiscard]] channel_status oneshot_receive(oneshot_core& core, deadline until);
 [[nodiscard]] channel_status oneshot_try_receive(oneshot_core& core) noexcept;
 
