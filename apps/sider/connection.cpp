@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "release.hpp"
 #include "text.hpp"
 
 namespace sider {
@@ -251,9 +252,8 @@ void connection::write_out() {
   } else if (!client_->stream.write_all(output, smarm::deadline(write_timeout))) {
     closing_ = true;
   }
-  output.clear();
   // What one large reply needed is not kept while the client takes its time with the next command.
-  if (output.capacity() > buffer_kept_max) output = {};
+  clear_within(output, buffer_kept_max);
 }
 
 // release_buffers gives the exchange back if the client is in no request.

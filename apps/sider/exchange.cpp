@@ -26,10 +26,12 @@ std::shared_ptr<exchange> exchange_pool::take() {
 }
 
 void exchange_pool::give(std::shared_ptr<exchange> used) {
-  if (used->input.capacity() > buffer_kept_max || used->output.capacity() > buffer_kept_max) return;
   used->input.clear();
   used->output.clear();
   used->work.clear();
+  const std::size_t held =
+      used->input.capacity() + used->output.capacity() + used->work.held_bytes();
+  if (held > bytes_kept_max) return;
   const std::lock_guard lock(mutex_);
   if (kept_.size() < kept_max) kept_.push_back(std::move(used));
 }

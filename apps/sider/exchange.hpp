@@ -47,7 +47,7 @@ class exchange_pool {
 
  private:
   static constexpr std::size_t kept_max = 64;
-  static constexpr std::size_t buffer_kept_max = std::size_t{64} << 10;
+  static constexpr std::size_t bytes_kept_max = std::size_t{256} << 10;  // by one of them
 
   const std::size_t shard_count_;
   smarm::mutex mutex_;

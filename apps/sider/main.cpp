@@ -1,6 +1,7 @@
 // sider: a small Redis-compatible server on smarm. Exit status: 0 after SIGTERM, SIGINT or
 // SHUTDOWN; 2 for a wrong command line, or where it cannot listen; 1 for a second signal and
 // anything else.
+#include <malloc.h>
 #include <signal.h>
 #include <sys/random.h>
 
@@ -23,6 +24,16 @@ void choose_hash_secret() {
   std::array<std::uint64_t, 2> secret{};
   // Without randomness the table still works; only its defence against chosen keys is gone.
   if (::getrandom(secret.data(), sizeof secret, 0) == sizeof secret) sider::set_hash_secret(secret);
+}
+
+// give_memory_back_early keeps glibc from adapting to large buffers. Each large one that is freed
+// would raise the size from which memory is mapped by itself, up to 32 MB, and what a heap keeps
+// free at its end to twice that. So a few large requests would leave every scheduler's heap with
+// tens of megabytes for good; with both settled, what is freed goes back at once.
+void give_memory_back_early() {
+  constexpr int bytes = 128 << 10;  // where glibc starts, too
+  mallopt(M_MMAP_THRESHOLD, bytes);
+  mallopt(M_TRIM_THRESHOLD, bytes);
 }
 
 // leave_signals_to_the_catcher blocks the signals that end the server in this thread, and so in
@@ -52,6 +63,7 @@ int main(int count, char** arguments) {
       std::fwrite(sider::usage().data(), 1, sider::usage().size(), stdout);
       return 0;
     }
+    give_memory_back_early();
     choose_hash_secret();
     leave_signals_to_the_catcher();
     smarm::runtime runtime({.schedulers = parsed->schedulers});

@@ -9,6 +9,7 @@
 #include <smarm/deadline.hpp>
 
 #include "glob.hpp"
+#include "release.hpp"
 
 namespace sider {
 
@@ -18,6 +19,9 @@ namespace {
 
 // A subscriber that takes nothing for so long while there is something for it is given up.
 constexpr auto push_timeout = std::chrono::seconds(60);
+
+// What a pusher keeps to itself while there is nothing to push.
+constexpr std::size_t batch_kept_max = std::size_t{4} << 10;
 
 // update_counts shows the numbers of subscriptions to CLIENT LIST.
 void update_counts(subscriber& who) {
@@ -33,7 +37,7 @@ void outbox::append(std::string_view text, std::size_t bytes_max) {
   if (broken_) return;
   if (pending_.size() + text.size() > bytes_max) {
     broken_ = true;
-    pending_ = {};
+    release(pending_);
     clients_.close(*owner_);
   } else {
     pending_ += text;
@@ -57,11 +61,12 @@ void outbox::push() {
       batch = std::exchange(pending_, {});
     }
     if (!owner_->stream.write_all(batch, smarm::deadline(push_timeout))) break;
+    clear_within(batch, batch_kept_max);  // for the next message may be long in coming
   }
   {
     const std::lock_guard lock(mutex_);
     broken_ = true;
-    pending_ = {};
+    release(pending_);
   }
   clients_.close(*owner_);  // wakes the connection, which may wait for a command
 }

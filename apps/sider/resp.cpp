@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "release.hpp"
 #include "text.hpp"
 
 namespace sider {
@@ -228,11 +229,7 @@ request_parser::progress request_parser::fail(std::string text) {
 }
 
 void request_parser::reset() {
-  if (pieces_.capacity() > pieces_kept_max) {
-    pieces_ = {};
-  } else {
-    pieces_.clear();
-  }
+  clear_within(pieces_, pieces_kept_max * sizeof(piece));
   position_ = 0;
   scanned_ = 0;
   pending_ = 0;

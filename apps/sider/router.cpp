@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/assert.hpp"
+#include "release.hpp"
 #include "text.hpp"
 
 namespace sider {
@@ -16,8 +17,12 @@ constexpr std::size_t text_kept_max = std::size_t{64} << 10;
 
 template <typename Container>
 void shrink(Container& held) {
-  if (held.capacity() > text_kept_max / sizeof(typename Container::value_type)) held = {};
-  held.clear();
+  clear_within(held, text_kept_max);
+}
+
+template <typename Container>
+std::size_t bytes_of(const Container& held) {
+  return held.capacity() * sizeof(typename Container::value_type);
 }
 
 }  // namespace
@@ -268,6 +273,15 @@ void batch::clear() {
   next_shard_ = 0;
   local_merged_ = 0;
   open_local_ = none;
+}
+
+std::size_t batch::held_bytes() const {
+  std::size_t held =
+      bytes_of(arguments_) + bytes_of(requests_) + bytes_of(item_shards_) + bytes_of(local_);
+  for (const part& each : parts_) {
+    held += bytes_of(each.items) + bytes_of(each.results) + bytes_of(each.text);
+  }
+  return held;
 }
 
 }  // namespace sider

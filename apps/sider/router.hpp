@@ -68,8 +68,11 @@ class batch {
   // `random` in [0, 1) decides RANDOMKEY. Returns true once every request has been answered.
   [[nodiscard]] bool merge(std::string& out, double random = 0);
 
-  // clear empties the batch for the next round; capacity is kept.
+  // clear empties the batch for the next round. Memory is kept for it, a little of each kind.
   void clear();
+
+  // held_bytes is what the batch keeps, whether it is in use or not; no shard may have the batch.
+  [[nodiscard]] std::size_t held_bytes() const;
 
  private:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);

@@ -162,5 +162,22 @@ TEST_P(Router, AClearedBatchServesAgain) {
   }
 }
 
+TEST_P(Router, AClearedBatchGivesBackWhatALargeOneNeeded) {
+  const std::string value(3'000'000, 'v');
+  run({{"set", "a", value}});
+  batch all(GetParam());
+  plan(all, {"get", "a"});
+  words many{"del"};
+  many.insert(many.end(), 100'000, "x");
+  plan(all, many);
+  for (int i = 0; i < 100'000; ++i) all.add_local().ok();
+  std::string out;
+  while (!round(all, out)) {
+  }
+  EXPECT_GT(all.held_bytes(), 5'000'000U);
+  all.clear();
+  EXPECT_LT(all.held_bytes(), 100'000 * (GetParam() + 1));
+}
+
 }  // namespace
 }  // namespace sider
