@@ -37,7 +37,7 @@ def includes(source):
 def resolve(source, name, tree):
     """The path in the tree that an include names, or None for one from outside."""
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(source.path), name))
-    for path in (beside, "src/" + name, "include/" + name, name):
+    for path in (beside, "src/" + name, "include/" + name, "model/include/" + name, name):
         if path in tree:
             return path
     return None

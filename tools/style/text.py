@@ -127,8 +127,9 @@ def only(*prefixes):
 WORDS = [
     (r"\bstd::(atomic|memory_order|atomic_\w+)\b|#\s*include\s*<atomic>",
      "go through base/atomic.hpp, so that a model can stand in for it",
-     lambda s: s.path.startswith("src/base/atomic") or s.is_test or s.role == "bench"
-     or s.path.startswith("bench/")),
+     # model/ is the stand-in itself, and a library of its own that knows nothing of smarm.
+     lambda s: s.path.startswith(("src/base/atomic", "bench/", "model/")) or s.is_test
+     or s.role == "bench"),
     (r"\bthread_local\b|\b__thread\b",
      "ask fiber/current: an actor changes threads, and with them every address of a thread_local",
      lambda s: s.path.startswith("src/fiber/current") or s.is_test),

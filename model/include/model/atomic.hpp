@@ -1,0 +1,188 @@
+// atomic<T> has the members of std::atomic<T>, and the checker decides what they return.
+//
+// It is as large as a T and lies where the code under test puts it; the value itself is in the
+// execution graph. Outside of a run it is a plain variable: what it then holds is the initial value
+// in each run. Every member takes the place of the call as its last argument, for reports and
+// mutations; nobody passes it.
+#pragma once
+
+#include <cstddef>
+#include <source_location>
+#include <type_traits>
+
+#include "model/touch.hpp"
+
+namespace model {
+
+namespace detail {
+
+// failure_of derives the failure order that the one-order forms of compare_exchange have.
+[[nodiscard]] constexpr std::memory_order failure_of(std::memory_order success) noexcept {
+  if (success == std::memory_order_acq_rel) return std::memory_order_acquire;
+  if (success == std::memory_order_release) return std::memory_order_relaxed;
+  return success;
+}
+
+// The type of the difference in fetch_add: std::ptrdiff_t for pointers, as in std::atomic.
+template <class T>
+using difference_of = std::conditional_t<std::is_pointer_v<T>, std::ptrdiff_t, T>;
+
+}  // namespace detail
+
+template <storable T>
+class atomic {
+  using here = std::source_location;
+  using difference = detail::difference_of<T>;
+
+ public:
+  using value_type = T;
+  static constexpr bool is_always_lock_free = true;
+
+  constexpr atomic(here where = here::current()) noexcept  // NOLINT(google-explicit-constructor)
+      : atomic(T{}, where) {}
+  constexpr atomic(T first, here where = here::current()) noexcept  // NOLINT
+      : stored_(first) {
+    if (!std::is_constant_evaluated()) detail::constructed(this, to_value(first), where);
+  }
+  atomic(const atomic&) = delete;
+  atomic& operator=(const atomic&) = delete;
+  constexpr ~atomic() {
+    if (!std::is_constant_evaluated()) detail::destroyed(this);
+  }
+
+  [[nodiscard]] bool is_lock_free() const noexcept { return true; }
+
+  T load(std::memory_order o = std::memory_order_seq_cst, here where = here::current()) const {
+    if (engine::current() == nullptr) return stored_;
+    access a;
+    a.kind = event_kind::load;
+    a.success = to_order(o);
+    return from_value<T>(detail::touch(this, a, to_value(stored_), "load", where).read);
+  }
+
+  void store(T desired, std::memory_order o = std::memory_order_seq_cst,
+             here where = here::current()) {
+    if (engine::current() == nullptr) {
+      stored_ = desired;
+      return;
+    }
+    access a;
+    a.kind = event_kind::store;
+    a.success = to_order(o);
+    a.operand = to_value(desired);
+    detail::touch(this, a, to_value(stored_), "store", where);
+  }
+
+  T exchange(T desired, std::memory_order o = std::memory_order_seq_cst,
+             here where = here::current()) {
+    return update("exchange", o, where, [desired](T) { return desired; });
+  }
+  T fetch_add(difference d, std::memory_order o = std::memory_order_seq_cst,
+              here where = here::current()) {
+    return update("fetch_add", o, where, [d](T v) { return static_cast<T>(v + d); });
+  }
+  T fetch_sub(difference d, std::memory_order o = std::memory_order_seq_cst,
+              here where = here::current()) {
+    return update("fetch_sub", o, where, [d](T v) { return static_cast<T>(v - d); });
+  }
+  T fetch_and(T m, std::memory_order o = std::memory_order_seq_cst, here where = here::current())
+    requires std::is_integral_v<T>
+  {
+    return update("fetch_and", o, where, [m](T v) { return static_cast<T>(v & m); });
+  }
+  T fetch_or(T m, std::memory_order o = std::memory_order_seq_cst, here where = here::current())
+    requires std::is_integral_v<T>
+  {
+    return update("fetch_or", o, where, [m](T v) { return static_cast<T>(v | m); });
+  }
+  T fetch_xor(T m, std::memory_order o = std::memory_order_seq_cst, here where = here::current())
+    requires std::is_integral_v<T>
+  {
+    return update("fetch_xor", o, where, [m](T v) { return static_cast<T>(v ^ m); });
+  }
+
+  bool compare_exchange_strong(T& expected, T desired, std::memory_order success,
+                               std::memory_order failure, here where = here::current()) {
+    return compare("compare_exchange_strong", false, expected, desired, success, failure, where);
+  }
+  bool compare_exchange_strong(T& expected, T desired,
+                               std::memory_order o = std::memory_order_seq_cst,
+                               here where = here::current()) {
+    return compare("compare_exchange_strong", false, expected, desired, o, detail::failure_of(o),
+                   where);
+  }
+  bool compare_exchange_weak(T& expected, T desired, std::memory_order success,
+                             std::memory_order failure, here where = here::current()) {
+    return compare("compare_exchange_weak", true, expected, desired, success, failure, where);
+  }
+  bool compare_exchange_weak(T& expected, T desired,
+                             std::memory_order o = std::memory_order_seq_cst,
+                             here where = here::current()) {
+    return compare("compare_exchange_weak", true, expected, desired, o, detail::failure_of(o),
+                   where);
+  }
+
+  // await waits until the predicate holds of a value, as a loop around load would; one event.
+  template <class Predicate>
+  T await(Predicate accepts, std::memory_order o, here where = here::current()) const {
+    access a;
+    a.kind = event_kind::load;
+    a.success = to_order(o);
+    const auto test = [&accepts](value v) { return static_cast<bool>(accepts(from_value<T>(v))); };
+    a.accepts = test;
+    return from_value<T>(detail::touch(this, a, to_value(stored_), "await", where).read);
+  }
+
+  // std::atomic's operators; all of them are seq_cst.
+  operator T() const { return load(); }  // NOLINT(google-explicit-constructor)
+  T operator=(T desired) {               // NOLINT(misc-unconventional-assign-operator)
+    store(desired);
+    return desired;
+  }
+  T operator++() { return static_cast<T>(fetch_add(1) + 1); }
+  T operator--() { return static_cast<T>(fetch_sub(1) - 1); }
+  T operator++(int) { return fetch_add(1); }
+  T operator--(int) { return fetch_sub(1); }
+  T operator+=(difference d) { return static_cast<T>(fetch_add(d) + d); }
+  T operator-=(difference d) { return static_cast<T>(fetch_sub(d) - d); }
+
+ private:
+  template <class Function>
+  T update(const char* what, std::memory_order o, const here& where, Function make) {
+    if (engine::current() == nullptr) {
+      const T old = stored_;
+      stored_ = make(old);
+      return old;
+    }
+    const auto bytes = [&make](value v) { return to_value<T>(make(from_value<T>(v))); };
+    access a;
+    a.kind = event_kind::update;
+    a.success = to_order(o);
+    a.modify = bytes;
+    return from_value<T>(detail::touch(this, a, to_value(stored_), what, where).read);
+  }
+
+  bool compare(const char* what, bool weak, T& expected, T desired, std::memory_order success,
+               std::memory_order failure, const here& where) {
+    engine* e = engine::current();
+    if (e == nullptr) {
+      const bool same = to_value(stored_) == to_value(expected);
+      (same ? stored_ : expected) = same ? desired : stored_;
+      return same;
+    }
+    access a;
+    a.kind = event_kind::cas;
+    a.success = to_order(success);
+    a.failure = to_order(failure);
+    a.weak = weak && e->wishes().weak_failures;
+    a.expected = to_value(expected);
+    a.operand = to_value(desired);
+    const step s = detail::touch(this, a, to_value(stored_), what, where);
+    if (!s.succeeded) expected = from_value<T>(s.read);
+    return s.succeeded;
+  }
+
+  T stored_;
+};
+
+}  // namespace model

@@ -1,0 +1,176 @@
+// sc decides whether the seq_cst events of an execution can be put into one order: the psc axiom of
+// "Repairing Sequential Consistency in C/C++11" (Lahav et al., PLDI 2017) as C++20 took it over
+// (P0668), where the middle of "sb; hb; sb" need not change its location.
+//
+// Method: for each event the set of seq_cst events that it has to precede (`right end`), then one
+// step of the partial order from each seq_cst event, then a search for a cycle among those only. An
+// update is one event here.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "model/fault.hpp"
+#include "model/graph.hpp"
+
+namespace model {
+
+// LIMIT: seq_cst events of one execution; more makes the verdict incomplete.
+inline constexpr std::size_t sequential_max = 256;
+
+class sequential_order {
+ public:
+  // exists: whether all seq_cst events of `g` fit into one order. Precondition: at most
+  // sequential_max of them.
+  [[nodiscard]] bool exists(graph& g) {
+    if (g.sequential() < 2) return true;
+    collect(g);
+    steps_.assign(members_.size(), set{});
+    for (std::size_t a = 0; a < members_.size(); ++a) steps_[a] = step_from(g, members_[a], a);
+    return acyclic();
+  }
+
+ private:
+  using set = std::bitset<sequential_max>;
+
+  // collect lists the seq_cst events and computes `suffix_[t][i]`: the right ends of thread t's
+  // events from the i-th on.
+  void collect(graph& g) {
+    members_.clear();
+    fences_.reset();
+    for (std::size_t t = 0; t < threads_max; ++t)
+      for (const event& e : g.of(t))
+        if (e.strength == order::seq_cst) {
+          if (e.kind == event_kind::fence) fences_.set(members_.size());
+          members_.push_back(e.id);
+        }
+    for (std::size_t t = 0; t < threads_max; ++t) {
+      const auto& events = g.of(t);
+      after_[t].assign(events.size() + 1, set{});
+      suffix_[t].assign(events.size() + 1, set{});
+      fences_after_[t].assign(events.size() + 1, set{});
+      for (std::size_t i = events.size(); i-- > 0;) {
+        set later;
+        set self;
+        for (std::size_t m = 0; m < members_.size(); ++m) {
+          if (members_[m] == events[i].id) {
+            self.set(m);
+          } else if (fences_[m] && g.at(members_[m]).before.has(events[i].id)) {
+            later.set(m);
+          }
+        }
+        fences_after_[t][i] = later;
+        after_[t][i] = later | self;
+        suffix_[t][i] = suffix_[t][i + 1] | after_[t][i];
+      }
+    }
+  }
+
+  [[nodiscard]] const set& right(event_id id) const { return after_[id.thread][id.index]; }
+
+  // first_after: the first event of thread t that happens after `id` (strictly).
+  [[nodiscard]] static std::size_t first_after(const graph& g, event_id id, std::size_t t) {
+    const auto& events = g.of(t);
+    if (t == id.thread) return id.index + 1U;
+    std::size_t low = 0;
+    std::size_t high = events.size();
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if (events[middle].before.has(id)) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
+  }
+
+  // step_from: the seq_cst events that member `a` has to precede by one step of psc.
+  [[nodiscard]] set step_from(graph& g, event_id id, std::size_t a) {
+    set found = scb_from(g, id);
+    if (!fences_[a]) return found;
+    for (std::size_t t = 0; t < threads_max; ++t)
+      for (std::size_t i = first_after(g, id, t); i < g.of(t).size(); ++i) {
+        found |= scb_from(g, g.of(t)[i].id);
+        found |= eco_from(g, g.of(t)[i].id);
+      }
+    return found | fences_after_[id.thread][id.index];
+  }
+
+  // scb_from: right ends of everything after `id` in sb, sb;hb;sb, hb on one location, mo and rb.
+  [[nodiscard]] set scb_from(graph& g, event_id id) {
+    const event& e = g.at(id);
+    set found = suffix_[id.thread][id.index + 1U];
+    if (e.id.index + 1U < g.of(id.thread).size()) {
+      const event_id next{id.thread, static_cast<std::uint16_t>(id.index + 1)};
+      for (std::size_t t = 0; t < threads_max; ++t) {
+        const std::size_t first = first_after(g, next, t);
+        if (first + 1 < suffix_[t].size()) found |= suffix_[t][first + 1];
+      }
+    }
+    if (e.location == no_location) return found;
+    const graph_location& place = g.location(e.location);
+    for (std::size_t t = 0; t < threads_max; ++t)
+      for (std::int32_t i = place.last[t]; i >= 0; i = g.of(t)[i].previous) {
+        const event& other = g.of(t)[i];
+        if (other.id == id || !other.before.has(id)) continue;
+        found |= right(other.id);
+      }
+    for_each_later_write(g, e, [&](event_id write) { found |= right(write); });
+    return found;
+  }
+
+  // eco_from: fences that happen after something that follows `id` in extended coherence order.
+  [[nodiscard]] set eco_from(graph& g, event_id id) {
+    set found;
+    const event& e = g.at(id);
+    if (e.location == no_location) return found;
+    const std::uint32_t least = e.written ? e.position : g.position_of(e.source) + 1;
+    for_each_later_write(
+        g, e, [&](event_id write) { found |= fences_after_[write.thread][write.index]; });
+    const graph_location& place = g.location(e.location);
+    for (std::size_t t = 0; t < threads_max; ++t)
+      for (std::int32_t i = place.last[t]; i >= 0; i = g.of(t)[i].previous) {
+        const event& reader = g.of(t)[i];
+        if (reader.id == id || !is_reader(reader.kind)) continue;
+        if (!is_initial(reader.source) && g.position_of(reader.source) >= least)
+          found |= fences_after_[t][i];
+      }
+    return found;
+  }
+
+  template <class Visit>
+  static void for_each_later_write(graph& g, const event& e, Visit visit) {
+    const std::uint32_t at = e.written ? e.position : g.position_of(e.source);
+    const auto& writes = g.location(e.location).writes;
+    for (std::size_t i = at; i < writes.size(); ++i)
+      if (writes[i] != e.id) visit(writes[i]);
+  }
+
+  [[nodiscard]] bool acyclic() {
+    // Events without a predecessor are taken away until none is left, or a cycle is.
+    set left;
+    for (std::size_t a = 0; a < steps_.size(); ++a) left.set(a);
+    for (bool progress = true; progress && left.any();) {
+      progress = false;
+      for (std::size_t a = 0; a < steps_.size(); ++a)
+        if (left[a] && (steps_[a] & left).none()) {
+          left.reset(a);
+          progress = true;
+        }
+    }
+    return left.none();
+  }
+
+  std::vector<event_id> members_;
+  set fences_;
+  std::vector<set> steps_;
+  std::array<std::vector<set>, threads_max> after_;
+  std::array<std::vector<set>, threads_max> suffix_;
+  std::array<std::vector<set>, threads_max> fences_after_;
+};
+
+}  // namespace model

@@ -1,0 +1,62 @@
+// shared is what atomics and cells have in common: they register where they live, and an access
+// finds its place and checks that the object is there and that its construction is known to the
+// accessor.
+#pragma once
+
+#include <source_location>
+#include <string>
+
+#include "model/engine_judge.hpp"
+#include "model/engine_run.hpp"
+
+namespace model::detail {
+
+// constructed registers an object; outside of a run it does nothing.
+inline void constructed(const void* address, const value& first,
+                        const std::source_location& where) {
+  engine* e = engine::current();
+  if (e == nullptr) return;
+  engine::system_scope scope{e};
+  place& p = e->objects().add(address, e->thread());
+  p.first = first;
+  p.made = e->now();
+  p.site = sites.intern(where, "construct", order::plain, order::plain, false);
+}
+
+// find returns the living place at the address; it ends the run if there is none.
+inline place& find(engine& e, const void* address, std::uint32_t site, const value& stored) {
+  place* p = e.objects().find(address);
+  if (p == nullptr) {
+    if (!e.is_outside(address))
+      e.misuse("the access at " + where(site) +
+               " is to an object that was not constructed in the model");
+    p = &e.objects().add_static(address);
+    p->first = stored;
+  }
+  if (p->dead)
+    e.fail("use after destruction", std::string{sites.at(site).what} + " at " + where(site) +
+                                        " of an object that is gone; it was made at " +
+                                        where(p->site));
+  const std::size_t t = e.thread();
+  if (!p->is_static && p->made.thread != t && !p->made.is_before(e.seen()))
+    e.race(*p, "construction races with an access", site, p->site, p->made.thread);
+  p->uses[t] = e.now().count;
+  p->use_sites[t] = site;
+  return *p;
+}
+
+// destroyed ends an object's life: every access has to happen before.
+inline void destroyed(const void* address) {
+  engine* e = engine::current();
+  if (e == nullptr) return;
+  engine::system_scope scope{e};
+  place* p = e->objects().find(address);
+  if (p == nullptr || p->dead) return;
+  p->dead = true;
+  const clock& seen = e->seen();
+  for (std::size_t t = 0; t < threads_max; ++t)
+    if (t != e->thread() && p->uses[t] > seen.count[t])
+      e->race(*p, "destruction races with an access", p->site, p->use_sites[t], t);
+}
+
+}  // namespace model::detail
