@@ -13,26 +13,26 @@ namespace sider {
 
 using smarm::detail::relaxed;
 
+namespace {
+
+std::string name_of(const smarm::io_result<smarm::tcp_address>& address) {
+  return address ? smarm::to_string(*address) : "?:0";
+}
+
+}  // namespace
+
+client_stream::client_stream(smarm::tcp_stream connected)
+    : peer_name_(name_of(connected.peer_address())),
+      local_name_(name_of(connected.local_address())),
+      stream_(std::move(connected)) {}
+
+client_stream::client_stream(smarm::unix_stream connected)
+    : peer_name_("unix:0"), local_name_("unix:0"), stream_(std::move(connected)) {}
+
 void client_stream::shut_reading() noexcept {
   // Does not block. The caller holds the registry's lock, under which alone a stream is closed
   // while its client is registered, so the number is still this stream's.
-  if (is_open()) ::shutdown(native_handle(), SHUT_RD);
-}
-
-std::string client_stream::peer_name() const {
-  if (const auto* tcp = std::get_if<smarm::tcp_stream>(&stream_)) {
-    const auto address = tcp->peer_address();
-    return address ? smarm::to_string(*address) : "?:0";
-  }
-  return "unix:0";
-}
-
-std::string client_stream::local_name() const {
-  if (const auto* tcp = std::get_if<smarm::tcp_stream>(&stream_)) {
-    const auto address = tcp->local_address();
-    return address ? smarm::to_string(*address) : "?:0";
-  }
-  return "unix:0";
+  if (stream_.is_open()) ::shutdown(native_handle(), SHUT_RD);
 }
 
 bool blocked_pop::offer(popped& found) {
@@ -45,8 +45,6 @@ bool blocked_pop::offer(popped& found) {
 client::client(client_stream connected, std::uint64_t number)
     : id(number),
       stream(std::move(connected)),
-      peer(stream.peer_name()),
-      local(stream.local_name()),
       connected_ms(unix_time_ms()),
       active_ms(connected_ms) {}
 
@@ -101,7 +99,8 @@ std::string client_registry::describe(const std::function<bool(const client&)>& 
     const command* last = each->last_command.load(relaxed);  // points into a constant table
     const std::int64_t idle_ms = now_ms - each->active_ms.load(relaxed);  // a number by itself
     const bool subscribed = channels + patterns > 0;
-    lines += "id=" + std::to_string(id) + " addr=" + each->peer + " laddr=" + each->local +
+    lines += "id=" + std::to_string(id) + " addr=" + each->stream.peer_name() +
+             " laddr=" + each->stream.local_name() +
              " fd=" + std::to_string(each->stream.native_handle()) + " name=" + each->name +
              " age=" + std::to_string((now_ms - each->connected_ms) / 1000) +
              " idle=" + std::to_string(idle_ms / 1000) + " flags=" +

@@ -18,10 +18,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include <smarm/channel.hpp>
 #include <smarm/mutex.hpp>
+#include <smarm/stream.hpp>
 #include <smarm/tcp.hpp>
 #include <smarm/unix_socket.hpp>
 
@@ -31,35 +31,30 @@
 
 namespace sider {
 
-// client_stream is a TCP or a unix connection.
+// client_stream is a connection with the names of its ends, as CLIENT LIST shows them.
 class client_stream {
  public:
-  explicit client_stream(smarm::tcp_stream stream) : stream_(std::move(stream)) {}
-  explicit client_stream(smarm::unix_stream stream) : stream_(std::move(stream)) {}
+  explicit client_stream(smarm::tcp_stream connected);
+  explicit client_stream(smarm::unix_stream connected);
 
-  // The calls of tcp_stream; see there.
+  // The calls of smarm::stream; see there.
   smarm::io_result<std::size_t> read_some(std::span<std::byte> into, smarm::deadline until) {
-    return std::visit([&](auto& stream) { return stream.read_some(into, until); }, stream_);
+    return stream_.read_some(into, until);
   }
   smarm::io_result<void> write_all(std::string_view text, smarm::deadline until) {
-    return std::visit([&](auto& stream) { return stream.write_all(text, until); }, stream_);
+    return stream_.write_all(text, until);
   }
-  void close() noexcept {
-    std::visit([](auto& stream) { stream.close(); }, stream_);
-  }
+  void close() noexcept { stream_.close(); }
   // shut_reading lets the reader have what has arrived, and then the end. Never parks.
   void shut_reading() noexcept;
-  [[nodiscard]] bool is_open() const noexcept {
-    return std::visit([](const auto& stream) { return stream.is_open(); }, stream_);
-  }
-  [[nodiscard]] int native_handle() const noexcept {
-    return std::visit([](const auto& stream) { return stream.native_handle(); }, stream_);
-  }
-  [[nodiscard]] std::string peer_name() const;
-  [[nodiscard]] std::string local_name() const;
+  [[nodiscard]] int native_handle() const noexcept { return stream_.native_handle(); }
+  [[nodiscard]] const std::string& peer_name() const { return peer_name_; }
+  [[nodiscard]] const std::string& local_name() const { return local_name_; }
 
  private:
-  std::variant<smarm::tcp_stream, smarm::unix_stream> stream_;
+  std::string peer_name_;
+  std::string local_name_;
+  smarm::stream stream_;
 };
 
 // pop_outcome is what wakes a connection in BLPOP: an element, or the news that there is no point.
@@ -97,8 +92,6 @@ struct client {
 
   const std::uint64_t id;
   client_stream stream;
-  const std::string peer;
-  const std::string local;
   const std::int64_t connected_ms;
   // The next four are written by the connection and read by CLIENT LIST and INFO; each stands for
   // itself, so every access is relaxed.

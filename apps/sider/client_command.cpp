@@ -26,8 +26,9 @@ bool is_listening(const client& each) {
 }
 
 bool fits(const kill_filter& filter, const client& each) {
-  return (!filter.id || *filter.id == each.id) && (!filter.peer || *filter.peer == each.peer) &&
-         (!filter.local || *filter.local == each.local) &&
+  return (!filter.id || *filter.id == each.id) &&
+         (!filter.peer || *filter.peer == each.stream.peer_name()) &&
+         (!filter.local || *filter.local == each.stream.local_name()) &&
          (!filter.subscribed || *filter.subscribed == is_listening(each));
 }
 

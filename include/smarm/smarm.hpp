@@ -26,5 +26,6 @@
 #include <smarm/fd.hpp>
 #include <smarm/io_result.hpp>
 #include <smarm/signals.hpp>
+#include <smarm/stream.hpp>
 #include <smarm/tcp.hpp>
 #include <smarm/unix_socket.hpp>

@@ -1,20 +1,10 @@
 // TCP: a listener that accepts connections, and the connection itself.
 //
-// An actor that waits here parks; no thread is blocked. Each call that may wait takes a deadline
-// and then answers timed_out; it is a stop point on entry and on return. On a thread that is no
-// actor it blocks that thread.
-//
-// One actor may read while another writes the same stream, and any thread may close it meanwhile:
-// then both get bad_file_descriptor. A second reader, or writer, at the same time gets
-// device_or_resource_busy. A stream may be moved from actor to actor, also to another runtime.
-// No write raises SIGPIPE; every descriptor is closed on exec.
+// stream.hpp says what holds for every call here, and has those that read and write.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -22,6 +12,7 @@
 #include <smarm/detail/stream_socket.hpp>
 #include <smarm/fd.hpp>
 #include <smarm/io_result.hpp>
+#include <smarm/stream.hpp>
 
 namespace smarm {
 
@@ -39,7 +30,7 @@ struct tcp_address {
 // resolver_category holds the errors of name resolution (the EAI_ codes of getaddrinfo).
 [[nodiscard]] const std::error_category& resolver_category() noexcept;
 
-class tcp_stream {
+class tcp_stream : public stream {
  public:
   // A stream that is not open; every call answers bad_file_descriptor.
   tcp_stream() noexcept = default;
@@ -53,57 +44,15 @@ class tcp_stream {
   [[nodiscard]] static io_result<tcp_stream> connect(const std::string& host, std::uint16_t port,
                                                      deadline until = deadline::never());
 
-  // read_some waits for bytes and reads as many as are there and fit. 0 is the end: the peer will
-  // send no more, and all it had sent before has been read. An empty span reads nothing and gives
-  // 0 at once, which says nothing about the end. A deadline that has passed still gets what is
-  // there.
-  io_result<std::size_t> read_some(std::span<std::byte> into, deadline until = deadline::never()) {
-    return socket_.read_some(into, until);
-  }
-
-  // write_some waits for room and writes as much as fits, at least a byte unless there is none to
-  // write. The form with several buffers writes them in order as if they were one; it looks at
-  // the first 64 that are not empty.
-  io_result<std::size_t> write_some(const_buffer from, deadline until = deadline::never()) {
-    return socket_.write_some(from, until);
-  }
-  io_result<std::size_t> write_some(std::span<const const_buffer> from,
-                                    deadline until = deadline::never()) {
-    return socket_.write_some(from, until);
-  }
-
-  // write_all writes everything. After an error, part of it may have been written.
-  io_result<void> write_all(const_buffer from, deadline until = deadline::never()) {
-    return socket_.write_all(from, until);
-  }
-  io_result<void> write_all(std::string_view from, deadline until = deadline::never()) {
-    return socket_.write_all(detail::as_buffer(from), until);
-  }
-  io_result<void> write_all(std::span<const const_buffer> from,
-                            deadline until = deadline::never()) {
-    return socket_.write_all(from, until);
-  }
-
-  // shutdown_write tells the peer that no more will come; reading goes on. Never parks.
-  io_result<void> shutdown_write() noexcept { return socket_.shutdown_write(); }
-
-  // close ends the stream for everybody who uses it. Any thread; never parks.
-  void close() noexcept { socket_.close(); }
-
   // set_nodelay turns Nagle's algorithm off (true) or on; it is off from the start.
   io_result<void> set_nodelay(bool on) noexcept;
 
   [[nodiscard]] io_result<tcp_address> local_address() const;
   [[nodiscard]] io_result<tcp_address> peer_address() const;
-  [[nodiscard]] bool is_open() const noexcept { return socket_.is_open(); }
-  // native_handle is the descriptor, still owned by the stream; -1 where there is none.
-  [[nodiscard]] int native_handle() const noexcept { return socket_.native_handle(); }
 
  private:
   friend class tcp_listener;
-  explicit tcp_stream(detail::stream_socket socket) noexcept : socket_(std::move(socket)) {}
-
-  detail::stream_socket socket_;
+  explicit tcp_stream(detail::stream_socket socket) noexcept : stream(std::move(socket)) {}
 };
 
 struct tcp_listen_options {

@@ -1,24 +1,23 @@
-// Unix stream sockets: as TCP (tcp.hpp says what holds for every call), with a path for an address.
+// Unix stream sockets: as TCP, with a path for an address. stream.hpp says what holds for every
+// call here, and has those that read and write.
 //
 // A path that begins with '@' or a zero byte names a socket in the abstract namespace, which has no
 // file. Any other path is a file; LIMIT: 107 bytes, beyond that filename_too_long.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include <smarm/deadline.hpp>
 #include <smarm/detail/stream_socket.hpp>
 #include <smarm/fd.hpp>
 #include <smarm/io_result.hpp>
+#include <smarm/stream.hpp>
 
 namespace smarm {
 
-class unix_stream {
+class unix_stream : public stream {
  public:
   // A stream that is not open; every call answers bad_file_descriptor.
   unix_stream() noexcept = default;
@@ -33,37 +32,9 @@ class unix_stream {
   [[nodiscard]] static io_result<unix_stream> connect(const std::string& path,
                                                       deadline until = deadline::never());
 
-  // The calls of tcp_stream; see there.
-  io_result<std::size_t> read_some(std::span<std::byte> into, deadline until = deadline::never()) {
-    return socket_.read_some(into, until);
-  }
-  io_result<std::size_t> write_some(const_buffer from, deadline until = deadline::never()) {
-    return socket_.write_some(from, until);
-  }
-  io_result<std::size_t> write_some(std::span<const const_buffer> from,
-                                    deadline until = deadline::never()) {
-    return socket_.write_some(from, until);
-  }
-  io_result<void> write_all(const_buffer from, deadline until = deadline::never()) {
-    return socket_.write_all(from, until);
-  }
-  io_result<void> write_all(std::string_view from, deadline until = deadline::never()) {
-    return socket_.write_all(detail::as_buffer(from), until);
-  }
-  io_result<void> write_all(std::span<const const_buffer> from,
-                            deadline until = deadline::never()) {
-    return socket_.write_all(from, until);
-  }
-  io_result<void> shutdown_write() noexcept { return socket_.shutdown_write(); }
-  void close() noexcept { socket_.close(); }
-  [[nodiscard]] bool is_open() const noexcept { return socket_.is_open(); }
-  [[nodiscard]] int native_handle() const noexcept { return socket_.native_handle(); }
-
  private:
   friend class unix_listener;
-  explicit unix_stream(detail::stream_socket socket) noexcept : socket_(std::move(socket)) {}
-
-  detail::stream_socket socket_;
+  explicit unix_stream(detail::stream_socket socket) noexcept : stream(std::move(socket)) {}
 };
 
 struct unix_listen_options {

@@ -123,6 +123,7 @@ std::error_code own_epoll_set(runtime_core& runtime, epoll_set*& own) {
 
 io_result<void> wait_fd(int fd, fd_direction direction, deadline until, wait_reason reason) {
   runtime_core* const runtime = current_runtime();
+  // So whoever enters a wait is an actor, whose begin_wait takes no lock; see wait_socket.
   if (runtime == nullptr) return poll_until(fd, direction, until);
   stop_point();
   if (fd < 0) return failure(std::errc::bad_file_descriptor);

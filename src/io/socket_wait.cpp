@@ -193,6 +193,8 @@ void clear_ready(fd_entry& entry, fd_direction direction, std::uint32_t seen) no
 
 std::error_code wait_socket(const socket_hold& held, fd_direction direction, deadline until) {
   runtime_core* const runtime = current_runtime();
+  // So whoever goes on is an actor, whose begin_wait takes no lock and may be called under the
+  // entry's. A thread's first one would take the lock of the parkers' pool.
   if (runtime == nullptr) return wait_on_thread(held, direction, until);
   epoll_set* own = nullptr;
   if (const std::error_code error = own_epoll_set(*runtime, own)) return error;

@@ -91,11 +91,11 @@ io_result<tcp_stream> tcp_stream::connect(const std::string& host, std::uint16_t
 }
 
 io_result<void> tcp_stream::set_nodelay(bool on) noexcept {
-  return socket_.set_option(IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0);
+  return socket().set_option(IPPROTO_TCP, TCP_NODELAY, on ? 1 : 0);
 }
 
-io_result<tcp_address> tcp_stream::local_address() const { return address_of(socket_, false); }
-io_result<tcp_address> tcp_stream::peer_address() const { return address_of(socket_, true); }
+io_result<tcp_address> tcp_stream::local_address() const { return address_of(socket(), false); }
+io_result<tcp_address> tcp_stream::peer_address() const { return address_of(socket(), true); }
 
 io_result<tcp_listener> tcp_listener::bind(const std::string& host, std::uint16_t port,
                                            const tcp_listen_options& options) {

@@ -1,5 +1,5 @@
-// stream_socket is what tcp_stream, unix_stream and the listeners have in common: a handle on an
-// open stream socket, with waits that cost no system call for each request.
+// stream_socket is what streams and listeners have in common: a handle on an open socket, with
+// waits that cost no system call for each request.
 //
 // The handle is a descriptor number and a generation; all else lies in a table entry of that
 // number (src/io/fd_table.hpp). So an operation on a socket that was closed meanwhile, even one
@@ -45,7 +45,7 @@ class stream_socket {
   }
   ~stream_socket() { close(); }
 
-  // The calls of tcp_stream and unix_stream of the same names; see there.
+  // The calls of stream of the same names; see there.
   io_result<std::size_t> read_some(std::span<std::byte> into, deadline until);
   io_result<std::size_t> write_some(const_buffer from, deadline until);
   io_result<std::size_t> write_some(std::span<const const_buffer> from, deadline until);
