@@ -7,7 +7,7 @@
 //     run([] { ... });  // the root actor
 //   }
 //
-// Checked after each run: no actor, stack, timer, fd waiter or operation of a driver is left.
+// Checked after each run: what run_fixture.hpp says.
 // Checked after each test: no more descriptors and allocations than before it, give or take what
 // the library and the system set up once and keep.
 //
@@ -18,40 +18,25 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
-#include <utility>
 
 #include <smarm/config.hpp>
 #include <smarm/runtime.hpp>
 #include <smarm/this_actor.hpp>
 
 #include "tests/support/resources.hpp"
+#include "tests/support/run_fixture.hpp"
 
 namespace smarm::test {
 
-// soaking tells whether this is the long run: `./dev soak` sets SMARM_SOAK.
-[[nodiscard]] inline bool soaking() {
-  static const bool value = std::getenv("SMARM_SOAK") != nullptr;
-  return value;
+// with_schedulers is the default configuration for a number of schedulers.
+inline config with_schedulers(const unsigned& number) {
+  config how;
+  how.schedulers = number;
+  return how;
 }
 
-// rounds returns how often to do something: the short count in the suite, the long one in a soak.
-[[nodiscard]] inline std::int64_t rounds(std::int64_t in_suite, std::int64_t in_soak) {
-  return soaking() ? in_soak : in_suite;
-}
-
-// expect_nothing_left fails the test where a runtime that has run still holds something.
-inline void expect_nothing_left(const runtime& ran) {
-  const runtime_counts left = ran.counts();
-  EXPECT_EQ(left.actors, 0U) << "actors left behind";
-  EXPECT_EQ(left.stacks_in_use, 0U) << "stacks left in use";
-  EXPECT_EQ(left.timers, 0U) << "timers left armed";
-  EXPECT_EQ(left.fd_waiters, 0U) << "fd waiters left";
-  EXPECT_EQ(left.io_outstanding, 0U) << "operations left with a driver";
-}
-
-class actors_test : public ::testing::TestWithParam<unsigned> {
+class actors_test : public run_fixture<unsigned, with_schedulers> {
  protected:
   // How many blocks the library may set up once, in whichever test comes first, and keep. A leak of
   // a message, actor or wait shows by the thousand.
@@ -69,36 +54,11 @@ class actors_test : public ::testing::TestWithParam<unsigned> {
         << "allocations left behind";
   }
 
-  [[nodiscard]] static unsigned schedulers() { return GetParam(); }
-
-  [[nodiscard]] static config make_config() {
-    config how;
-    how.schedulers = schedulers();
-    return how;
-  }
-
-  // run runs root in a runtime of its own and returns what it returned.
-  template <class F>
-  static decltype(auto) run(F&& root) {
-    return run(make_config(), std::forward<F>(root));
-  }
-  template <class F>
-  static decltype(auto) run(const config& how, F&& root) {
-    runtime ours(how);
-    const struct check {
-      const runtime& ran;
-      ~check() { expect_nothing_left(ran); }
-    } check_at_end{ours};
-    return ours.run(std::forward<F>(root));
-  }
-
  private:
   // What is made on first use is made before anything is counted.
   static void warm_up() {
     static const bool done = [] {
-      config how;
-      how.schedulers = 8;
-      smarm::run(how, [] { sleep_for(std::chrono::nanoseconds(1)); });
+      smarm::run(with_schedulers(8), [] { sleep_for(std::chrono::nanoseconds(1)); });
       return true;
     }();
     (void)done;

@@ -9,43 +9,23 @@
 
 #include <string>
 #include <tuple>
-#include <utility>
 
 #include <smarm/config.hpp>
-#include <smarm/runtime.hpp>
 
-#include "tests/support/actors_test.hpp"
+#include "tests/support/run_fixture.hpp"
 
 namespace smarm::test {
 
 using way = std::tuple<unsigned, run_queue_kind>;
 
-class nine_ways_test : public ::testing::TestWithParam<way> {
- protected:
-  [[nodiscard]] static unsigned schedulers() { return std::get<0>(GetParam()); }
+// config_of_way is the default configuration but for what the way says.
+inline config config_of_way(const way& which) {
+  config how;
+  std::tie(how.schedulers, how.run_queue) = which;
+  return how;
+}
 
-  [[nodiscard]] static config make_config() {
-    config how;
-    how.schedulers = schedulers();
-    how.run_queue = std::get<1>(GetParam());
-    return how;
-  }
-
-  // run runs root in a runtime of its own, checks that nothing is left, returns what it returned.
-  template <class F>
-  static decltype(auto) run(F&& root) {
-    return run(make_config(), std::forward<F>(root));
-  }
-  template <class F>
-  static decltype(auto) run(const config& how, F&& root) {
-    runtime ours(how);
-    const struct check {
-      const runtime& ran;
-      ~check() { expect_nothing_left(ran); }
-    } check_at_end{ours};
-    return ours.run(std::forward<F>(root));
-  }
-};
+using nine_ways_test = run_fixture<way, config_of_way>;
 
 inline std::string way_name(const ::testing::TestParamInfo<way>& info) {
   constexpr const char* names[] = {"locked", "mpmc", "striped"};
