@@ -81,6 +81,12 @@ class arena {
     return offset < after->offset + std::max<std::size_t>(after->size, 1) ? &*after : nullptr;
   }
 
+  [[nodiscard]] bool is_freed(const void* address) {
+    if (!holds(address)) return false;
+    const block* b = find(address);
+    return b != nullptr && b->freed;
+  }
+
   [[nodiscard]] char* address_of(const block& b, const void* within) const {
     const auto distance = static_cast<std::size_t>(static_cast<const char*>(within) - base_);
     return base_ + distance / region_size * region_size + b.offset;

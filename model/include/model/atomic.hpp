@@ -133,6 +133,20 @@ class atomic {
     return from_value<T>(detail::touch(this, a, to_value(stored_), "await", where).read);
   }
 
+  // await_update is an update that waits until the predicate holds of what it reads: a lock.
+  template <class Predicate, class Function>
+  T await_update(Predicate accepts, Function make, std::memory_order o,
+                 here where = here::current()) {
+    const auto test = [&accepts](value v) { return static_cast<bool>(accepts(from_value<T>(v))); };
+    const auto bytes = [&make](value v) { return to_value<T>(make(from_value<T>(v))); };
+    access a;
+    a.kind = event_kind::update;
+    a.success = to_order(o);
+    a.accepts = test;
+    a.modify = bytes;
+    return from_value<T>(detail::touch(this, a, to_value(stored_), "await_update", where).read);
+  }
+
   // std::atomic's operators; all of them are seq_cst.
   operator T() const { return load(); }  // NOLINT(google-explicit-constructor)
   T operator=(T desired) {               // NOLINT(misc-unconventional-assign-operator)

@@ -25,12 +25,13 @@ inline void checked(const void* address, bool writes, const char* what,
   const clock& seen = e->seen();
   place& p = find(*e, address, site, {});
   if (p.written && p.write.thread != now.thread && !p.write.is_before(seen))
-    e->race(p, writes ? "two writes" : "a read and a write", site, p.write_site, p.write.thread);
+    e->race(p, "data race", writes ? "two writes" : "a read and a write", site, p.write_site,
+            p.write.thread);
   if (!writes) return;
   // `uses` counts writes too, which does no harm: they are compared above all the same.
   for (std::size_t t = 0; t < threads_max; ++t)
     if (t != now.thread && p.uses[t] > seen.count[t])
-      e->race(p, "a write and a read", site, p.use_sites[t], t);
+      e->race(p, "data race", "a write and a read", site, p.use_sites[t], t);
   p.written = true;
   p.write = now;
   p.write_site = site;

@@ -61,14 +61,17 @@ class engine {
   // misuse ends the exploration: the model breaks a rule of the checker.
   [[noreturn]] void misuse(std::string message);
   // race: two accesses of which one is plain and one a write, and no order between them.
-  void race(const place& p, const char* what, std::uint32_t site, std::uint32_t other_site,
-            std::size_t other_thread);
+  void race(const place& p, const char* kind, const char* what, std::uint32_t site,
+            std::uint32_t other_site, std::size_t other_thread);
 
   // allocate takes memory of the run; `kept`: it is the checker's and no leak.
   [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment, std::uint32_t site,
                                bool kept);
   // release gives a block back. It ends the run if there is no such block, or not any more.
-  void release(void* address, const char* what);
+  void release(void* address);
+  // expect_live ends the run if the block is gone already, before its destructor runs a second
+  // time.
+  void expect_live(void* address);
 
   // now is the moment at which the calling thread is.
   [[nodiscard]] epoch now() const {

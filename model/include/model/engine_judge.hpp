@@ -19,16 +19,15 @@ inline void engine::misuse(std::string message) {
   stop(run_end::misuse);
 }
 
-inline void engine::race(const place& p, const char* what, std::uint32_t site,
+inline void engine::race(const place& p, const char* kind, const char* what, std::uint32_t site,
                          std::uint32_t other_site, std::size_t other_thread) {
   if (is_planted(fault::no_race_check)) return;
   ++races_;
   if (!options_.races_fail) return;
   std::string name = p.name != nullptr ? p.name : "the object made at " + where(p.site);
-  fail("data race", std::string{what} + ": thread " + std::to_string(thread_) + " at " +
-                        where(site) + " and thread " + std::to_string(other_thread) + " at " +
-                        where(other_site) + " access " + name + ", and neither happens before " +
-                        "the other");
+  fail(kind, std::string{what} + ": thread " + std::to_string(thread_) + " at " + where(site) +
+                 " and thread " + std::to_string(other_thread) + " at " + where(other_site) +
+                 " access " + name + ", and neither happens before " + "the other");
 }
 
 // check_plain looks for a race of `e` with the events on the same location that are done already.
@@ -44,7 +43,8 @@ inline void engine::check_plain(const event& e) {
       const bool writes = e.exclusive || e.kind == event_kind::store || other.exclusive ||
                           other.kind == event_kind::store;
       const bool plain = e.strength == order::plain || other.strength == order::plain;
-      if (writes && plain) race(*places_.of(e.location), "data race", e.site, other.site, t);
+      if (writes && plain)
+        race(*places_.of(e.location), "data race", "two accesses", e.site, other.site, t);
     }
 }
 
@@ -121,14 +121,20 @@ inline void* engine::allocate(std::size_t size, std::size_t alignment, std::uint
   return address;
 }
 
-inline void engine::release(void* address, const char* what) {
+inline void engine::expect_live(void* address) {
   system_scope scope{this};
-  block* b = arena_.find(address);
+  const block* b = arena_.holds(address) ? arena_.find(address) : nullptr;
   if (b == nullptr || arena_.address_of(*b, address) != address)
-    fail("bad free", std::string{what} + " of an address that was never allocated");
+    fail("bad free", "an address is freed that was never allocated");
   if (b->freed)
-    fail("double free", std::string{what} + ": a block of " + std::to_string(b->size) +
-                            " bytes, allocated at " + where(b->site) + ", is freed twice");
+    fail("double free", "a block of " + std::to_string(b->size) + " bytes, allocated at " +
+                            where(b->site) + ", is freed twice");
+}
+
+inline void engine::release(void* address) {
+  system_scope scope{this};
+  expect_live(address);
+  block* b = arena_.find(address);
   for (place& p : places_.all()) {
     const auto* at = static_cast<const char*>(p.address);
     if (at >= address && at < static_cast<char*>(address) + b->size) p.dead = true;

@@ -68,6 +68,13 @@ class places {
     return made;
   }
 
+  // companion gives the location that the checker keeps beside one of the model's: a futex's queue.
+  [[nodiscard]] std::uint32_t companion(std::uint32_t location) {
+    auto [entry, fresh] = companions_.try_emplace(location, next_);
+    next_ += fresh;
+    return entry->second;
+  }
+
   // find returns the place at an address, alive or dead, or null.
   [[nodiscard]] place* find(const void* address) {
     for (std::size_t i = slot(address);; i = (i + 1) & (table_.size() - 1)) {
@@ -127,6 +134,7 @@ class places {
   std::array<std::size_t, threads_max> counts_{};
   std::array<std::vector<std::uint32_t>, threads_max> numbers_;
   std::unordered_map<const void*, std::uint32_t> static_numbers_;
+  std::unordered_map<std::uint32_t, std::uint32_t> companions_;
   std::uint32_t next_ = 0;
 };
 

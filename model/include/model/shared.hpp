@@ -34,18 +34,19 @@ inline place& find(engine& e, const void* address, std::uint32_t site, const val
     p->first = stored;
   }
   if (p->dead)
-    e.fail("use after destruction", std::string{sites.at(site).what} + " at " + where(site) +
-                                        " of an object that is gone; it was made at " +
-                                        where(p->site));
+    e.fail(e.memory().is_freed(address) ? "use after free" : "use after destruction",
+           std::string{sites.at(site).what} + " at " + where(site) +
+               " of an object that is gone; it was made at " + where(p->site));
   const std::size_t t = e.thread();
   if (!p->is_static && p->made.thread != t && !p->made.is_before(e.seen()))
-    e.race(*p, "construction races with an access", site, p->site, p->made.thread);
+    e.race(*p, "data race", "construction races with an access", site, p->site, p->made.thread);
   p->uses[t] = e.now().count;
   p->use_sites[t] = site;
   return *p;
 }
 
-// destroyed ends an object's life: every access has to happen before.
+// destroyed ends an object's life: every access has to happen before. If one does not, there is an
+// order of the two in which it is a use after the end.
 inline void destroyed(const void* address) {
   engine* e = engine::current();
   if (e == nullptr) return;
@@ -55,8 +56,11 @@ inline void destroyed(const void* address) {
   p->dead = true;
   const clock& seen = e->seen();
   for (std::size_t t = 0; t < threads_max; ++t)
-    if (t != e->thread() && p->uses[t] > seen.count[t])
-      e->race(*p, "destruction races with an access", p->site, p->use_sites[t], t);
+    if (t != e->thread() && p->uses[t] > seen.count[t]) {
+      const bool heap = e->memory().holds(address);
+      e->race(*p, heap ? "use after free" : "use after destruction",
+              "the end of the object races with an access", p->site, p->use_sites[t], t);
+    }
 }
 
 }  // namespace model::detail
