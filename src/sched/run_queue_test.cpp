@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "sched/slot.hpp"
 
 namespace smarm::detail {
@@ -148,16 +149,19 @@ TEST_P(run_queue_test, grows_under_traffic) {
 // The producer publishes, fences, and asks whether anybody sleeps; the sleeper says so, fences, and
 // looks. Both missing each other is what the queue must not add to.
 TEST_P(run_queue_test, what_was_pushed_before_a_fence_does_not_look_empty_behind_one) {
-  constexpr int rounds = 20'000;
+  // As many rounds as the time allows: each takes two turns of two threads, which may be any time
+  // where the CPUs are busy.
+  const std::int64_t until = monotonic_ns() + 2 * ns_per_second;
   run_queue queue(GetParam(), 2, 4);
   queue.reserve(4);
   const auto slots = make_slots(1);
   std::atomic<int> turn{0};
   std::atomic<int> done{0};
   std::atomic<bool> sleeps{false};
+  std::atomic<int> rounds{20'000};
   bool producer_saw = false;
   std::thread producer([&] {
-    for (int i = 1; i <= rounds; ++i) {
+    for (int i = 1; i <= rounds.load(); ++i) {
       while (turn.load() < i) std::this_thread::yield();
       queue.push(1, slots[0]);
       fence(seq_cst);
@@ -165,7 +169,8 @@ TEST_P(run_queue_test, what_was_pushed_before_a_fence_does_not_look_empty_behind
       done.store(i);
     }
   });
-  for (int i = 1; i <= rounds; ++i) {
+  for (int i = 1; i <= rounds.load(); ++i) {
+    if (monotonic_ns() > until) rounds.store(i);
     turn.store(i);
     sleeps.store(true, std::memory_order_relaxed);
     fence(seq_cst);

@@ -148,6 +148,15 @@ runtime_core& runtime_core::create(const config& how) {
   return core;
 }
 
+namespace {
+
+exit_reason no_stack(std::error_code why) {
+  return exit_reason::failed(std::make_exception_ptr(
+      std::system_error(why, "smarm: no stack for a new actor (memory or vm.max_map_count)")));
+}
+
+}  // namespace
+
 void runtime_core::build(const config& how) {
   settings_ = how;
   queue_ = std::make_unique<run_queue>(how.run_queue, std::min(how.schedulers, usable_cpus()),
@@ -157,6 +166,7 @@ void runtime_core::build(const config& how) {
   const auto last = stacks_->acquire(stack_size_default);
   if (!last) throw std::system_error(last.error(), "smarm::runtime: no memory for a stack");
   last_stack_ = *last;
+  no_memory_ = no_stack(std::make_error_code(std::errc::not_enough_memory));
   schedulers_.reserve(how.schedulers);
   for (unsigned i = 0; i < how.schedulers; ++i) {
     schedulers_.push_back(std::make_unique<scheduler>(*this, i));
@@ -185,6 +195,7 @@ void runtime_core::take_down() noexcept {
   schedulers_.clear();
   coordinator_.reset();
   queue_.reset();
+  no_memory_ = {};
   if (!last_stack_.empty()) stacks_->release(std::exchange(last_stack_, {}));
   stacks_.reset();
   live_.store(0, relaxed);  // relaxed: nobody uses this core now
@@ -298,6 +309,14 @@ bool runtime_core::try_end() noexcept {
   std::uint64_t nobody = 0;
   // acq_rel: acquire pairs with discharge; release with a spawn from outside that finds it closed.
   return live_.compare_exchange_strong(nobody, closed, acq_rel, acquire) || nobody == closed;
+}
+
+exit_reason runtime_core::no_stack_reason(std::error_code why) const noexcept {
+  try {
+    return no_stack(why);
+  } catch (...) {
+    return no_memory_;  // to make the exception takes memory too
+  }
 }
 
 stack_span runtime_core::take_last_stack() noexcept {

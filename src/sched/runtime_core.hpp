@@ -94,6 +94,8 @@ class runtime_core {
   // empty: it is lent. Any scheduler.
   [[nodiscard]] stack_span take_last_stack() noexcept;
   void give_last_stack_back() noexcept;
+  // no_stack_reason is why an actor ended for which there was no stack.
+  [[nodiscard]] exit_reason no_stack_reason(std::error_code why) const noexcept;
 
   // pin keeps the run from ending while a foreign thread makes one of its actors runnable.
   class pin {
@@ -134,6 +136,7 @@ class runtime_core {
   std::unique_ptr<stack_pool> stacks_;
   stack_span last_stack_;  // of stacks_; constant while the parts stand
   atomic<bool> last_stack_lent_{false};
+  exit_reason no_memory_;  // no_stack_reason's, made while there was memory; constant
   class timers timers_;
   std::vector<std::unique_ptr<scheduler>> schedulers_;
   std::vector<std::thread> threads_;  // schedulers 1 and up, while claimed

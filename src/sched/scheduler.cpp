@@ -171,9 +171,7 @@ bool scheduler::give_last_stack(slot& fresh, std::error_code why) noexcept {
     core_.enqueue(index_, fresh);
     return false;
   }
-  const std::system_error error(why,
-                                "smarm: no stack for a new actor (memory or vm.max_map_count)");
-  fresh.body->why = exit_reason::failed(std::make_exception_ptr(error));
+  fresh.body->why = core_.no_stack_reason(why);
   fresh.context.stack = last;
   fresh.stack_size = 0;
   return true;
