@@ -93,7 +93,11 @@ int arm_for_waiters(fd_entry& entry, int fd, epoll_set* own) noexcept {
   }
   int added = entry.set->add(fd, entry.registration, events);
   if (added == -EEXIST) added = entry.set->modify(fd, entry.registration, events);
-  if (added < 0) entry.set = nullptr;
+  if (added < 0) {
+    // What is registered nowhere is armed for nothing: the number's next socket adds to `armed`.
+    entry.set = nullptr;
+    entry.armed = 0;
+  }
   return added;
 }
 

@@ -58,7 +58,7 @@ struct alignas(64) fd_entry {
   std::uint32_t registration = 0;  // guarded: number of the registration; events carry it
   epoll_set* set = nullptr;        // guarded: where it is registered; null: nowhere
   fd_waiter* waiters[2] = {};      // guarded: by fd_direction
-  std::uint32_t armed = 0;         // guarded: the events it is registered for
+  std::uint32_t armed = 0;         // guarded: the events it is registered for; 0 where set is null
   bool owned = false;              // guarded: a socket of ours, registered to its end
 
   // passes_descriptors: a local socket, whose reads may stop short at a passed descriptor. Written

@@ -22,19 +22,22 @@ constexpr std::uint32_t persistent_write = EPOLLET | EPOLLOUT;
 // arm registers the socket for the direction if it is not yet. The kernel then reports what is so
 // at that moment. Under the entry's lock. 0 or a negative error.
 int arm(fd_entry& entry, int fd, fd_direction direction, epoll_set& own) noexcept {
+  SMARM_ASSERT(entry.set != nullptr || entry.armed == 0,
+               "what is registered nowhere is armed for nothing", fd, entry.armed);
   const bool read = direction == fd_direction::read;
   const std::uint32_t wanted = entry.armed | (read ? persistent_read : persistent_write);
   if (entry.set != nullptr && wanted == entry.armed) return 0;
-  ++entry.registration;
-  int result = 0;
-  if (entry.set != nullptr) {
-    result = entry.set->modify(fd, entry.registration, wanted);
-  } else {
-    result = own.add(fd, entry.registration, wanted);
-    if (result == 0) entry.set = &own;
-  }
-  if (result == 0) entry.armed = wanted;
-  return result;
+  // A new number, and kept only if the kernel has taken it: one that failed to change a
+  // registration goes on reporting under the old one. A report under the new one waits for the
+  // lock.
+  const std::uint32_t registration = entry.registration + 1;
+  const int result = entry.set != nullptr ? entry.set->modify(fd, registration, wanted)
+                                          : own.add(fd, registration, wanted);
+  if (result != 0) return result;
+  if (entry.set == nullptr) entry.set = &own;
+  entry.registration = registration;
+  entry.armed = wanted;
+  return 0;
 }
 
 // socket_wait is one wait of one operation; leaving it, however, takes the waiter out again.

@@ -1,6 +1,7 @@
 // Goal: Unix sockets connect by path and by abstract name, clean up their files and nobody else's,
 // and lose nothing where descriptors are passed.
 // Method: sockets in a fresh directory; what the streams share with TCP is tested there.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include <smarm/fd.hpp>
 #include <smarm/runtime.hpp>
 #include <smarm/spawn.hpp>
 #include <smarm/this_actor.hpp>
@@ -80,6 +82,23 @@ TEST_P(unix_socket_test, streams_connect_by_path_and_the_file_goes_with_the_list
       exchange(*listener, place.path);
     }
     EXPECT_FALSE(place.exists());
+  });
+}
+
+// A file that cannot be registered left its one shot in the table, and the next socket of its
+// number was reported once and never again.
+TEST_P(unix_socket_test, a_socket_gets_the_number_of_a_file_that_could_not_be_waited_for) {
+  run([] {
+    const fresh_directory place;
+    unique_fd file(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    const int number = file.get();
+    ASSERT_TRUE(wait_readable(number).has_value());
+    ASSERT_TRUE(wait_writable(number).has_value());
+    file.reset();
+    auto listener = unix_listener::bind(place.path);
+    ASSERT_TRUE(listener.has_value());
+    EXPECT_EQ(listener->native_handle(), number);
+    for (int i = 0; i < 5; ++i) exchange(*listener, place.path);
   });
 }
 
