@@ -60,16 +60,16 @@ double crowding() {
   return std::max({1.0, slowness, load / std::max(1U, std::thread::hardware_concurrency())});
 }
 
-// expect_once_within measures until a delay meets the limit, a few times at the most. On a crowded
-// machine a thread waits its turn for as much longer as there are others, and on one where it gets
-// next to no turns nothing can be said.
+// expect_once_within measures until a delay meets the limit: what is late by design is late each
+// time, what a busy machine delays is not. On a crowded machine a thread waits its turn for as much
+// longer as there are others, and on one where it gets next to no turns nothing can be said.
 void expect_once_within(nanoseconds limit, const std::function<nanoseconds()>& measure) {
   constexpr double too_crowded = 8;
   const auto begin = clock::now();
   nanoseconds best = nanoseconds::max();
   nanoseconds allowed = limit;
   double crowd = 1;
-  for (int attempt = 0; attempt < 8 && best > allowed && clock::now() - begin < 5s; ++attempt) {
+  for (int attempt = 0; attempt < 1000 && best > allowed && clock::now() - begin < 20s; ++attempt) {
     best = std::min(best, measure());
     crowd = std::max(crowd, crowding());
     allowed = nanoseconds(static_cast<std::int64_t>(crowd * static_cast<double>(limit.count())));
