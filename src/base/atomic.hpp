@@ -1,8 +1,8 @@
 // atomic is the one door through which the project reaches atomic memory.
 //
 // Everything concurrent uses the names below and nothing from <atomic>; a model checker can so put
-// its own atomic, fence and pause in their place: SMARM_MODEL names a header (with its quotes) that
-// defines the same names, and no other file changes.
+// its own in their place: SMARM_MODEL names a header (with its quotes) that defines the same names,
+// and no other file changes.
 //
 // Why the fence is written by hand: on x86-64 clang makes `mfence` of a seq_cst fence, which costs
 // eight times what a locked read-modify-write of the stack's top line costs and orders no more of
@@ -49,6 +49,7 @@ inline constexpr std::memory_order seq_cst = std::memory_order_seq_cst;
 }
 
 // pause tells the processor that this thread spins, so that its sibling gets the execution units.
+// For loops that end only when somebody else has moved; a loop that gives up says relax.
 [[gnu::always_inline]] inline void pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -57,6 +58,11 @@ inline constexpr std::memory_order seq_cst = std::memory_order_seq_cst;
   asm volatile("isb" ::: "memory");
 #endif
 }
+
+// relax is pause in a loop that gives up after spin_limit(n) looks. Both have names of their own
+// because a checker has to know which loops wait, and needs no second look in the others.
+[[gnu::always_inline]] inline void relax() noexcept { pause(); }
+constexpr int spin_limit(int looks) noexcept { return looks; }
 
 }  // namespace smarm::detail
 

@@ -9,7 +9,7 @@ namespace smarm::detail {
 namespace {
 // LIMIT: about a microsecond of looking, the length of our critical sections; then the thread
 // sleeps, because the holder may have lost its processor.
-constexpr int spins_max = 40;
+constexpr int spins_max = spin_limit(40);
 }  // namespace
 
 void raw_mutex::lock_slowly() noexcept {
@@ -22,7 +22,7 @@ void raw_mutex::lock_slowly() noexcept {
     if (seen == free && take_if_free()) {
       return;
     }
-    pause();
+    relax();
   }
   // We may be the last waiter and leave `contended` behind: that costs one needless wake, while the
   // opposite guess would cost a sleeper its wake-up. acquire pairs with unlock().

@@ -23,7 +23,7 @@ constexpr std::int64_t handover_after_ns = 1'000'000;
 
 // LIMIT: about a microsecond of looking, for a holder that is in a short critical section on
 // another processor; then the waiter parks.
-constexpr int spins_max = 30;
+constexpr int spins_max = spin_limit(30);
 
 // caller_id tells two holders apart: an actor by its pid, a thread by an address of its own.
 std::uint64_t caller_id() noexcept {
@@ -55,7 +55,7 @@ void mutex_core::spin() noexcept {
   // With one scheduler the holder cannot get on while we look.
   runtime_core* const runtime = current_runtime();
   if (runtime != nullptr && runtime_config(*runtime).schedulers == 1) return;
-  for (int i = 0; i < spins_max && (word_.load(relaxed) & locked) != 0; ++i) pause();
+  for (int i = 0; i < spins_max && (word_.load(relaxed) & locked) != 0; ++i) relax();
 }
 
 // take_or_enlist takes the lock where it is free, or enlists the caller: at the end, or, when it
