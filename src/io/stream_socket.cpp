@@ -15,6 +15,7 @@
 #include "io/fd_wait.hpp"
 #include "io/socket_wait.hpp"
 #include "io/system_call.hpp"
+#include "sched/driver.hpp"
 #include "sched/wait.hpp"
 
 namespace smarm::detail {
@@ -239,7 +240,16 @@ io_result<void> stream_socket::name(bool peer, void* address) const noexcept {
 
 io_result<unique_fd> stream_socket::accept(deadline until) {
   back_off shortage(10ms, 200ms);
+  runtime_core* const runtime = current_runtime();
   for (;;) {
+    // The connections will wait for their peers, and the descriptors which that takes must be there
+    // before the connections have taken the last one.
+    epoll_set* own = nullptr;
+    if (const auto error = runtime == nullptr ? std::error_code() : own_epoll_set(*runtime, own)) {
+      if (!is_shortage(error)) return std::unexpected(error);
+      if (!shortage.pause(until)) return failure(std::errc::timed_out);
+      continue;
+    }
     // One more than the descriptor, because 0 is one and says "nothing" to attempt_or_wait.
     const auto taken = attempt_or_wait(fd_, generation_, fd_direction::read, until,
                                        [](const socket_hold& held) -> attempted {
