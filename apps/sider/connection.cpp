@@ -5,7 +5,9 @@
 #include <array>
 #include <chrono>
 #include <limits>
+#include <new>
 #include <span>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -74,10 +76,14 @@ const connection::own_command connection::own_commands[] = {
 };
 
 void serve_client(server& host, const std::shared_ptr<client>& whose) {
-  // The registration goes however the connection ends, by an exception too.
-  const auto unregister = [&](client* gone) { host.clients().remove(*gone); };
-  const std::unique_ptr<client, decltype(unregister)> registered(whose.get(), unregister);
-  connection(host, whose).run();
+  try {
+    connection(host, whose).run();
+  } catch (const std::bad_alloc&) {
+    // A client whose requests memory cannot be had for is closed, for its stream goes with its
+    // registration; the others go on.
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::not_enough_memory) throw;  // the same, where it is an actor's
+  }
 }
 
 connection::connection(server& host, std::shared_ptr<client> whose)
@@ -234,6 +240,7 @@ void connection::finish_batch() {
       ++asked;
     }
     for (; asked > 0; --asked) exchange_->done.acquire();
+    if (exchange_->failed()) throw std::bad_alloc();
     const double chance =
         static_cast<double>(random_()) / (static_cast<double>(std::minstd_rand::max()) + 1);
     const bool all = work.merge(exchange_->output, chance);

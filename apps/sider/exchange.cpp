@@ -2,14 +2,19 @@
 #include "exchange.hpp"
 
 #include <mutex>
+#include <new>
 #include <utility>
 
 namespace sider {
 
 void exchange::run(shard& here) {
-  work.run_part(here.index, here.store, here.now_ms, [&](key_ref grown) {
-    if (!here.waiters.empty()) here.waiters.serve(here.store, grown, here.now_ms);
-  });
+  try {
+    work.run_part(here.index, here.store, here.now_ms, [&](key_ref grown) {
+      if (!here.waiters.empty()) here.waiters.serve(here.store, grown, here.now_ms);
+    });
+  } catch (const std::bad_alloc&) {
+    failed_.store(true, smarm::detail::relaxed);  // published by the permit
+  }
   done.release();
 }
 

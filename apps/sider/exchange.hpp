@@ -17,6 +17,7 @@
 #include <smarm/mutex.hpp>
 #include <smarm/semaphore.hpp>
 
+#include "base/atomic.hpp"
 #include "router.hpp"
 #include "shard.hpp"
 
@@ -29,10 +30,19 @@ class exchange final : public shard_task {
   // run is called once in each shard that the batch was sent to.
   void run(shard& here) override;
 
+  // failed tells that a shard has had no memory for its part, so the batch can never be merged.
+  // Called with a permit of every shard.
+  [[nodiscard]] bool failed() const {
+    return failed_.load(smarm::detail::relaxed);  // the permits order it after the shards' stores
+  }
+
   std::string input;   // what was read and not yet dealt with
   std::string output;  // replies on their way
   batch work;
   smarm::semaphore done{0};  // a permit for each shard that is through
+
+ private:
+  smarm::detail::atomic<bool> failed_{false};  // written by shards, read by the connection
 };
 
 class exchange_pool {

@@ -104,6 +104,9 @@ void connection::pop_blocking(argument_list arguments, reply_writer reply) {
   const pop_end end = equals_caseless(arguments[0], "blpop") ? pop_end::left : pop_end::right;
   auto [tx, rx] = smarm::channel<pop_outcome>(1);
   const auto target = std::make_shared<blocked_pop>(std::move(tx));
+  // However this ends, for lack of memory too: a shard must not offer to one that has gone.
+  const auto refuse = [](blocked_pop* gone) { static_cast<void>(gone->close()); };
+  const std::unique_ptr<blocked_pop, decltype(refuse)> refusing(target.get(), refuse);
   using outcome = waiter_registry::outcome;
   std::vector<key_ref> waiting;
   outcome last = outcome::waiting;
@@ -159,9 +162,16 @@ pop_outcome connection::wait_for_pop(smarm::receiver<pop_outcome>& outcomes,
 void connection::start_pusher() {
   if (subscriber_ != nullptr) return;
   write_out();
-  subscriber_ = std::make_unique<subscriber>(client_, server_.clients());
-  pusher_ = smarm::spawn({.name = "pusher " + std::to_string(client_->id)},
-                         [queue = &subscriber_->queue] { queue->push(); });
+  // Only with its pusher: where none can be had there is nothing to wait for at the end.
+  auto started = std::make_unique<subscriber>(client_, server_.clients());
+  // With the pusher's function goes the stream: a pusher for which there is no stack writes
+  // nothing.
+  const auto close = [this](client* whose) { server_.clients().close(*whose); };
+  std::unique_ptr<client, decltype(close)> closing(client_.get(), close);
+  pusher_ =
+      smarm::spawn({.name = "pusher " + std::to_string(client_->id)},
+                   [queue = &started->queue, closing = std::move(closing)] { queue->push(); });
+  subscriber_ = std::move(started);
 }
 
 void connection::subscribe(argument_list arguments, reply_writer) {

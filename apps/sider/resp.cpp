@@ -196,7 +196,7 @@ request_parser::progress request_parser::parse_inline(std::span<char> unread) {
   position_ = end + 1;
   const std::size_t stripped = length > 0 && text[length - 1] == '\r' ? length - 1 : length;
   // A zero byte ends the line as it ends a C string.
-  const std::size_t word_end = std::min(stripped, text.find('\0'));
+  const std::size_t word_end = std::min(stripped, text.substr(0, stripped).find('\0'));
   if (!split_inline(unread.first(word_end))) {
     return fail("Protocol error: unbalanced quotes in request");
   }

@@ -121,7 +121,11 @@ void server::accept_from(Listener& listener) {
   for (;;) {
     auto accepted = listener.accept();
     if (accepted) {
-      welcome(client_stream(std::move(*accepted)));
+      try {
+        welcome(client_stream(std::move(*accepted)));
+      } catch (const std::bad_alloc&) {
+        smarm::sleep_for(100ms);  // the connection is closed; memory may be there for the next
+      }
     } else if (accepted.error() == std::errc::bad_file_descriptor) {
       return;  // closed, because the server ends
     } else {
@@ -140,13 +144,14 @@ void server::welcome(client_stream stream) {
         stream.write_all("-ERR max number of clients reached\r\n", smarm::deadline::from_ns(0)));
     return;
   }
-  auto started = smarm::try_spawn({.name = "client " + std::to_string(added->id)},
-                                  [this, added] { serve_client(*this, added); });
-  if (started) {
-    started->detach();
-  } else {
-    clients_.remove(*added);
-  }
+  // The registration goes with the actor's function, however that ends: also where the actor finds
+  // no stack to run on, and its function is only destroyed.
+  const auto unregister = [this](client* gone) { clients_.remove(*gone); };
+  std::unique_ptr<client, decltype(unregister)> registered(added.get(), unregister);
+  auto started = smarm::try_spawn(
+      {.name = "client " + std::to_string(added->id)},
+      [this, added, registered = std::move(registered)] { serve_client(*this, added); });
+  if (started) started->detach();
 }
 
 void server::terminate() { static_cast<void>(control_.try_send(control_event::terminate)); }

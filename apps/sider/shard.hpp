@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -53,24 +54,31 @@ class call_task final : public shard_task {
  public:
   explicit call_task(Function function) : function_(std::move(function)) {}
   void run(shard& here) override {
-    result_.emplace(function_(here));
+    try {
+      result_.emplace(function_(here));
+    } catch (...) {
+      error_ = std::current_exception();
+    }
     done_.release();
   }
   Result wait() {
     done_.acquire();
+    if (error_ != nullptr) std::rethrow_exception(error_);
     return std::move(*result_);
   }
 
  private:
   Function function_;
   std::optional<Result> result_;
+  std::exception_ptr error_;
   smarm::semaphore done_{0};
 };
 
 }  // namespace detail
 
-// ask_shard runs `function(shard&)` in the shard's actor and returns its result. What it refers to
-// on the caller's stack stays there: the wait cannot be stopped. Called by actors. Parks.
+// ask_shard runs `function(shard&)` in the shard's actor and returns its result, or throws what it
+// threw. What it refers to on the caller's stack stays there: the wait cannot be stopped. Called by
+// actors. Parks.
 template <typename Function>
 auto ask_shard(const shard_sender& to, Function function) {
   using result = decltype(function(std::declval<shard&>()));

@@ -10,6 +10,7 @@ Needs nothing but the standard library.
 """
 import os
 import random
+import resource
 import signal
 import socket
 import subprocess
@@ -19,117 +20,11 @@ import threading
 import time
 import traceback
 
+sys.dont_write_bytecode = True
+from harness import Client, Server, encode, error_of, eventually  # noqa: E402
+
 WATCHDOG_S = 120
 SANITIZED = os.environ.get("SIDER_SANITIZED", "") != ""  # memory and speed are not judged then
-
-
-def encode(*words):
-    out = [b"*%d\r\n" % len(words)]
-    for word in words:
-        word = word if isinstance(word, bytes) else str(word).encode()
-        out.append(b"$%d\r\n%s\r\n" % (len(word), word))
-    return b"".join(out)
-
-
-class ReplyError(Exception):
-    pass
-
-
-class Client:
-    def __init__(self, address):
-        if isinstance(address, str):
-            self.socket = socket.socket(socket.AF_UNIX)
-            self.socket.settimeout(60)
-            self.socket.connect(address)
-        else:
-            self.socket = socket.create_connection(("127.0.0.1", address), timeout=60)
-        self.file = self.socket.makefile("rb")
-
-    def send(self, *words):
-        self.socket.sendall(encode(*words))
-
-    def raw(self, data):
-        self.socket.sendall(data)
-
-    def read(self):
-        line = self.file.readline()
-        if not line:
-            raise EOFError
-        kind, rest = line[:1], line[1:-2]
-        if kind == b"+":
-            return rest.decode()
-        if kind == b"-":
-            return ReplyError(rest.decode())
-        if kind == b":":
-            return int(rest)
-        if kind == b"$":
-            return None if rest == b"-1" else self.file.read(int(rest) + 2)[:-2]
-        assert kind == b"*", line
-        return None if rest == b"-1" else [self.read() for _ in range(int(rest))]
-
-    def __call__(self, *words):
-        self.send(*words)
-        return self.read()
-
-    def at_end(self):
-        """Waits for the end of the connection; true if nothing but the end came."""
-        try:
-            return self.file.read(1) == b""
-        except ConnectionResetError:
-            return True
-
-    def reset(self):
-        """Ends the connection by RST instead of FIN."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        self.file.close()
-        self.socket.close()
-
-    def close(self):
-        self.file.close()
-        self.socket.close()
-
-
-class Server:
-    def __init__(self, program, *options):
-        self.process = subprocess.Popen([program, "--port", "0", *options], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
-        ready = self.process.stdout.readline()
-        assert ready.startswith("sider: ready on 127.0.0.1:"), (ready, self.process.stderr.read())
-        self.port = int(ready.split(":")[2].split(",")[0].split(" ")[0])
-
-    def client(self):
-        return Client(self.port)
-
-    def resident_mb(self):
-        with open("/proc/%d/status" % self.process.pid) as status:
-            for line in status:
-                if line.startswith("VmRSS:"):
-                    return int(line.split()[1]) / 1024
-
-    def descriptors(self):
-        return len(os.listdir("/proc/%d/fd" % self.process.pid))
-
-    def cpu_s(self):
-        with open("/proc/%d/stat" % self.process.pid) as stat:
-            fields = stat.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def end(self, timeout=30):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=timeout)
-
-
-def eventually(check, what, timeout=30):
-    until = time.monotonic() + timeout
-    while not check():
-        assert time.monotonic() < until, "never happened: " + what
-        time.sleep(0.01)
-
-
-def error_of(reply):
-    assert isinstance(reply, ReplyError), reply
-    return str(reply)
 
 
 # --- tests; each takes a running server ----------------------------------------------------------
@@ -274,17 +169,23 @@ def test_idle_clients_are_closed_after_the_timeout(server):
     c = server.client()
     assert c("CONFIG", "SET", "timeout", "1") == "OK"
     slow = server.client()
-    until = time.monotonic() + 20
+    slow.raw(b"*1\r\n$1000\r\n")
+    until = time.monotonic() + 60
+    last = time.monotonic()
     try:
-        while time.monotonic() < until:  # bytes alone do not keep a connection
-            slow.raw(b"*")if time.monotonic() > until - 19.9 else slow.raw(b"*1\r\n$1000\r\n")
-            time.sleep(0.3)
-            c("PING")
-        assert False, "a client that never finishes a command was kept"
+        while True:  # bytes alone do not keep a connection
+            assert time.monotonic() < until, "a client that never finishes a command was kept"
+            slow.raw(b"x")
+            time.sleep(0.1)
+            try:
+                assert c("PING") == "PONG"
+            except (EOFError, ConnectionError):
+                assert time.monotonic() - last > 0.9, "a client that gives commands was not kept"
+                c = server.client()  # the test itself was held up for so long
+            last = time.monotonic()
     except (BrokenPipeError, ConnectionResetError):
         pass
-    assert c("PING") == "PONG"
-    assert c.at_end(), "nor is one that says nothing"
+    assert c.at_end(), "a client that says nothing was kept"
 
 
 def test_clients_beyond_the_maximum_are_told(server):
@@ -309,8 +210,9 @@ def test_expired_keys_go_by_themselves(server):
         assert c.read() == "OK"
     assert c("SET", "lasting", "v") == "OK"
     eventually(lambda: c("DBSIZE") == 1, "all are erased without being looked at")
-    assert c("SET", "k", "v", "PX", "100") == "OK"
-    assert 0 < c("PTTL", "k") <= 100
+    assert c("SET", "k", "v", "PX", "100000") == "OK"
+    assert 0 < c("PTTL", "k") <= 100000
+    assert c("PEXPIRE", "k", "100") == 1
     eventually(lambda: c("GET", "k") is None, "it expires")
 
 
@@ -560,10 +462,8 @@ def test_a_second_signal_ends_at_once(server):
     time.sleep(0.2)
     server.process.send_signal(signal.SIGTERM)
     eventually(lambda: c.at_end(), "it has begun to end")
-    begin = time.monotonic()
     server.process.send_signal(signal.SIGINT)
-    assert server.process.wait(timeout=30) == 1
-    assert time.monotonic() - begin < 5
+    assert server.process.wait(timeout=30) == 1  # 0 where it has waited for the slow one
 
 
 def test_shutdown_and_quit(server):
@@ -579,10 +479,13 @@ def test_an_idle_server_does_nothing(server):
     for c in clients:
         c("PING")
     clients[0]("SET", "k", "v", "EX", "1000")
-    time.sleep(0.3)
-    before = server.cpu_s()
-    time.sleep(2)
-    assert server.cpu_s() - before <= 0.03, server.cpu_s() - before
+
+    def is_still():
+        before = server.cpu_s(), server.switches()
+        time.sleep(1.5)
+        return (server.cpu_s(), server.switches()) == before
+
+    eventually(is_still, "neither the processor nor a wake-up is needed")
 
 
 def test_wrong_command_lines_are_one_line_and_status_2(server):
@@ -611,6 +514,88 @@ def test_a_unix_socket_serves_too(server):
         assert other.end() == 0
         assert c.at_end() and waiting.read() is None and waiting.at_end()
         assert not os.path.exists(path)
+
+
+def test_it_outlives_a_lack_of_memory(server):
+    if SANITIZED:  # these take address space by the terabyte
+        return
+    with Server(server.process.args[0], *server.process.args[3:],
+                limit=(resource.RLIMIT_AS, 900 << 20)) as scarce:
+        exhaust_memory(scarce)
+        assert scarce.end() == 0
+        for line in scarce.process.stderr.read().splitlines():
+            assert "memory" in line, line
+
+
+def exhaust_memory(scarce):
+    def asked(*words):
+        """The reply, or None where the connection was closed or not even accepted."""
+        try:
+            c = scarce.client()
+            try:
+                return c(*words)
+            finally:
+                c.close()
+        except (EOFError, OSError) as error:
+            assert not isinstance(error, TimeoutError), "a request hangs"
+            return None
+
+    keepers = [scarce.client() for _ in range(50)]
+    for keeper in keepers:
+        assert keeper("PING") == "PONG"
+    # To the brim, with ever smaller values. Then whatever a request needs may be what is not there.
+    refused = 0
+    for size in (8 << 20, 1 << 20, 100000):
+        before = refused
+        for i in range(2000):
+            refused += asked("SET", "%d:%d" % (size, i), b"x" * size) != "OK"
+            if refused > before + 3:
+                break
+    assert refused >= 6, refused
+    for i in range(300):
+        count = random.randint(1, 20000)
+        asked(*random.choice([("DEL", *["none"] * count), ("RPUSH", "l%d" % i, *["y"] * count),
+                              ("MGET", *["100000:%d" % j for j in range(count % 100 + 1)]),
+                              ("RENAME", "10000:%d" % i, "n%d" % i), ("KEYS", "*"), ("INFO",),
+                              ("BLPOP", "q%d" % i, "0.001"), ("SUBSCRIBE", "c" * count)]))
+
+    def flushed():
+        # By a client that is there already: there may be no stack left to serve another on.
+        try:
+            return keepers.pop()("FLUSHALL") == "OK"
+        except (EOFError, ConnectionError):
+            return False
+
+    eventually(flushed, "memory is freed")
+    for i in range(20):
+        eventually(lambda key="k%d" % i: asked("SET", key, "v") == "OK", "every shard serves")
+
+
+def test_clients_beyond_the_descriptors_wait_their_turn(server):
+    with Server(server.process.args[0], *server.process.args[3:],
+                limit=(resource.RLIMIT_NOFILE, 64)) as few:
+        exhaust_descriptors(few)
+        assert few.end() == 0
+
+
+def exhaust_descriptors(few):
+    clients = [few.client() for _ in range(100)]
+    for c in clients:
+        c.send("PING")
+    served = clients[0]
+    assert served.read() == "PONG"
+    before = few.cpu_s()
+    time.sleep(1)
+    assert few.cpu_s() - before < 0.5, "it spins on what it cannot accept"
+    # Half of them leave, without a word or in the middle of one; the others have their turn.
+    for i, c in enumerate(clients[1:51]):
+        if i % 2 == 0:
+            c.reset()
+        else:
+            c.close()
+    for c in clients[51:]:
+        assert c.read() == "PONG"
+    assert served("PING") == "PONG"
 
 
 def main():
