@@ -35,7 +35,7 @@ bool stop_slot(slot& target, std::uint32_t generation) noexcept {
   scheduler* const here = scheduler::current();
   if (here != nullptr && &here->core() == core) {
     const auto result = target.state.request_stop(generation);
-    if (result == slot_state::stop_result::must_enqueue) core->enqueue(here->index(), target);
+    if (result == slot_state::stop_result::must_enqueue) core->enqueue(here->stripe(), target);
     return result != slot_state::stop_result::no_such_actor;
   }
   const runtime_core::pin pin(*core);

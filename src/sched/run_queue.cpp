@@ -1,6 +1,7 @@
 // The three run queues of run_queue.hpp and the choice among them.
 #include "sched/run_queue.hpp"
 
+#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -114,10 +115,31 @@ bool mpmc_ring::looks_empty() const noexcept {
   return cells_[position & mask_].turn.load(relaxed) < lap_of(position) * 2 + 1;  // relaxed: same
 }
 
+namespace {
+
+// The CPUs that this process may use get the numbers 0, 1, 2 ..., the others go on from there.
+std::unique_ptr<std::uint16_t[]> rank_cpus() {
+  auto ranks = std::make_unique<std::uint16_t[]>(CPU_SETSIZE);
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  // Refused only where there are more CPUs than the set holds; then all are alike.
+  (void)sched_getaffinity(0, sizeof usable, &usable);
+  std::uint16_t next = 0;
+  for (const bool in_turn : {true, false}) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if ((CPU_ISSET(cpu, &usable) != 0) == in_turn) ranks[cpu] = next++;
+    }
+  }
+  return ranks;
+}
+
+}  // namespace
+
 run_queue::run_queue(run_queue_kind kind, unsigned parallel, std::size_t max_actors)
     : kind_(kind),
       stripe_count_(kind == run_queue_kind::striped ? std::bit_ceil(parallel) : 1),
-      stripes_(std::make_unique<stripe[]>(stripe_count_)) {
+      stripes_(std::make_unique<padded_ring[]>(stripe_count_)) {
+  if (stripe_count_ > 1) cpu_ranks_ = rank_cpus();
   if (kind == run_queue_kind::mpmc) {
     ring_.init(std::bit_ceil(max_actors));
     reserved_.store(max_actors, relaxed);  // relaxed: nobody else sees the queue yet
@@ -132,33 +154,39 @@ void run_queue::grow(std::size_t actors) {
   reserved_.store(capacity, release);  // pairs with reserve's acquire
 }
 
-void run_queue::push(unsigned scheduler, slot& runnable) noexcept {
+unsigned run_queue::home_stripe() const noexcept {
+  if (stripe_count_ == 1) return 0;
+  const int cpu = sched_getcpu();
+  return cpu < 0 ? 0 : cpu_ranks_[cpu % CPU_SETSIZE] & (stripe_count_ - 1);
+}
+
+void run_queue::push(unsigned stripe, slot& runnable) noexcept {
   switch (kind_) {
     case run_queue_kind::locked:
       return stripes_[0].ring.push(runnable);
     case run_queue_kind::mpmc:
       return ring_.push(runnable);
     case run_queue_kind::striped:
-      return stripes_[scheduler & (stripe_count_ - 1)].ring.push(runnable);
+      return stripes_[stripe & (stripe_count_ - 1)].ring.push(runnable);
   }
 }
 
-slot* run_queue::pop(unsigned scheduler, std::uint32_t tick) noexcept {
+slot* run_queue::pop(unsigned stripe, std::uint32_t tick) noexcept {
   switch (kind_) {
     case run_queue_kind::locked:
       return stripes_[0].ring.pop();
     case run_queue_kind::mpmc:
       return ring_.pop();
     case run_queue_kind::striped:
-      return pop_striped(scheduler, tick);
+      return pop_striped(stripe, tick);
   }
   return nullptr;
 }
 
-slot* run_queue::pop_striped(unsigned scheduler, std::uint32_t tick) noexcept {
+slot* run_queue::pop_striped(unsigned stripe, std::uint32_t tick) noexcept {
   // An actor in the stripe of a scheduler that computes on must not wait for it while the others
   // are kept busy by their own stripes.
-  const unsigned first = tick % fairness_tick == 0 ? tick / fairness_tick : scheduler;
+  const unsigned first = tick % fairness_tick == 0 ? tick / fairness_tick : stripe;
   for (unsigned i = 0; i < stripe_count_; ++i) {
     if (slot* const found = stripes_[(first + i) & (stripe_count_ - 1)].ring.pop()) return found;
   }

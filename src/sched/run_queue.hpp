@@ -2,7 +2,7 @@
 //
 //   locked   one ring under a lock: strict first come, first served.
 //   mpmc     one lock-free ring (D. Vyukov's bounded queue) with a cell for every actor.
-//   striped  as many locked rings as schedulers may run at a time: a scheduler pushes to its own
+//   striped  as many locked rings as schedulers may run at a time: a scheduler pushes to its CPU's
 //            and pops from it first, then from the others; every fairness_tick-th pop begins at
 //            another.
 //
@@ -10,8 +10,11 @@
 //   1. An actor stands in the queue at most once (slot_state), so no more than the reserved number
 //      of entries exist and push never fails and never allocates.
 //   2. What push has published before a fence, looks_empty after a fence does not miss.
-// Threads: push and pop by anybody; `scheduler` is the caller's number, or any number for a foreign
-// thread. reserve by spawn only.
+// Threads: push and pop by anybody; `stripe` is what home_stripe said of late, or any number for a
+// foreign thread. reserve by spawn only.
+// Why a stripe belongs to a CPU and not to a scheduler: where more schedulers are configured than
+// CPUs, those that happen to be awake may share one by their numbers and wait for each other's
+// lock, a fifth of a yield's time.
 // Why a switch over three members and not a virtual call: this is the hottest call of the runtime,
 // and the branch is the same every time.
 #pragma once
@@ -91,8 +94,11 @@ class run_queue {
   // two, keep them apart; more would only be more to look through.
   run_queue(run_queue_kind kind, unsigned parallel, std::size_t max_actors);
 
-  void push(unsigned scheduler, slot& runnable) noexcept;
-  [[nodiscard]] slot* pop(unsigned scheduler, std::uint32_t tick) noexcept;
+  // home_stripe is the stripe of the CPU that the caller runs on at present.
+  [[nodiscard]] unsigned home_stripe() const noexcept;
+
+  void push(unsigned stripe, slot& runnable) noexcept;
+  [[nodiscard]] slot* pop(unsigned stripe, std::uint32_t tick) noexcept;
 
   // looks_empty: false only if an entry was there at some moment of the call.
   [[nodiscard]] bool looks_empty() const noexcept;
@@ -106,16 +112,17 @@ class run_queue {
  private:
   static constexpr std::uint32_t fairness_tick = 61;
 
-  struct alignas(64) stripe {
+  struct alignas(64) padded_ring {
     locked_ring ring;
   };
 
   void grow(std::size_t actors);
-  [[nodiscard]] slot* pop_striped(unsigned scheduler, std::uint32_t tick) noexcept;
+  [[nodiscard]] slot* pop_striped(unsigned stripe, std::uint32_t tick) noexcept;
 
   run_queue_kind kind_;
-  unsigned stripe_count_;              // a power of two
-  std::unique_ptr<stripe[]> stripes_;  // locked uses the first
+  unsigned stripe_count_;                       // a power of two
+  std::unique_ptr<padded_ring[]> stripes_;      // locked uses the first
+  std::unique_ptr<std::uint16_t[]> cpu_ranks_;  // striped: the CPUs we may use, counted; constant
   mpmc_ring ring_;
   // How many actors there is room for. Written under grow_lock_, read by spawn.
   atomic<std::size_t> reserved_{0};

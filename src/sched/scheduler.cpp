@@ -37,14 +37,14 @@ void scheduler::schedule(slot& runnable) noexcept {
   }
   // acq_rel: the watcher may be taking what is there.
   kicked_out = run_next_.exchange(&runnable, acq_rel);
-  if (kicked_out != nullptr) core_.enqueue(index_, *kicked_out);
+  if (kicked_out != nullptr) core_.enqueue(stripe_, *kicked_out);
 }
 
 void scheduler::schedule_last(slot& runnable) noexcept {
   if (core_.queue().looks_empty()) {
     schedule(runnable);
   } else {
-    core_.enqueue(index_, runnable);
+    core_.enqueue(stripe_, runnable);
   }
 }
 
@@ -90,11 +90,11 @@ slot* scheduler::pick_runnable() noexcept {
       return next;
     }
   } else if (slot* const cut = take_run_next()) {
-    core_.enqueue(index_, *cut);
+    core_.enqueue(stripe_, *cut);
   }
   run_next_streak_ = 0;
   run_queue& queue = core_.queue();
-  slot* const next = queue.pop(index_, tick_.load(relaxed));  // relaxed: own counter
+  slot* const next = queue.pop(stripe_, tick_.load(relaxed));  // relaxed: own counter
   // Chain rule: what is left may run in parallel.
   if (next != nullptr && !alone_ && core_.sleepers().may_wake() && !queue.looks_empty()) {
     core_.sleepers().wake_one_if_idle();
@@ -103,7 +103,9 @@ slot* scheduler::pick_runnable() noexcept {
 }
 
 slot* scheduler::pick_next() noexcept {
-  tick_.store(tick_.load(relaxed) + 1, relaxed);  // relaxed: own counter, read as a hint
+  const std::uint32_t tick = tick_.load(relaxed) + 1;  // relaxed: own counter, read as a hint
+  tick_.store(tick, relaxed);                          // relaxed: as above
+  if (tick % stripe_ticks == 0) stripe_ = core_.queue().home_stripe();
   fire_timers();
   for (;;) {
     slot* const next = pick_runnable();
@@ -112,7 +114,7 @@ slot* scheduler::pick_next() noexcept {
       return nullptr;
     }
     if (should_migrate(*next)) {
-      core_.offer_to_others(index_, *next);
+      core_.offer_to_others(stripe_, *next);
       continue;
     }
     next->state.try_claim();
@@ -168,7 +170,7 @@ bool scheduler::give_last_stack(slot& fresh, std::error_code why) noexcept {
   const stack_span last = core_.take_last_stack();
   if (last.empty()) {
     fresh.state.yield_return();
-    core_.enqueue(index_, fresh);
+    core_.enqueue(stripe_, fresh);
     return false;
   }
   fresh.body->why = core_.no_stack_reason(why);
@@ -227,7 +229,7 @@ void scheduler::finish_previous(switch_message message) noexcept {
     case leaving::yielding:
       previous->migration_tried = true;  // no park: a yield stays cheap in debug builds too
       previous->state.yield_return();
-      core_.enqueue(index_, *previous);
+      core_.enqueue(stripe_, *previous);
       return;
     case leaving::ended: {
       const stack_span stack = std::exchange(previous->context.stack, {});
@@ -343,10 +345,12 @@ void scheduler::run() noexcept {
   current_thread().scheduler = this;
   adopt_thread(idle_);
   const signal_stack overflow_stack;
+  stripe_ = core_.queue().home_stripe();
   for (;;) {
     slot* const next = pick_next();
     if (next == nullptr) {
       if (!sleep()) break;
+      stripe_ = core_.queue().home_stripe();
       continue;
     }
     if (!next->has_started && !give_stack(*next, nullptr)) continue;
@@ -434,7 +438,7 @@ bool scheduler::look_for_stuck() noexcept {
     hog = true;
     if (now.run_next == nullptr || now.run_next != before.run_next) continue;
     if (slot* const stuck = other.steal_run_next()) {
-      core_.enqueue(index_, *stuck);
+      core_.enqueue(stripe_, *stuck);
       found = true;
     }
   }
@@ -449,7 +453,7 @@ bool scheduler::linger() noexcept {
   searching_ = true;
   for (int look = 0; look < linger_looks; ++look) {
     if (!core_.queue().looks_empty()) return true;
-    pause();
+    relax();
   }
   return false;
 }

@@ -55,7 +55,7 @@ class scheduler {
   }
 
   [[nodiscard]] runtime_core& core() const noexcept { return core_; }
-  [[nodiscard]] unsigned index() const noexcept { return index_; }
+  [[nodiscard]] unsigned stripe() const noexcept { return stripe_; }
   [[nodiscard]] slot* running() const noexcept { return running_; }
 
   // run runs actors until the run is over. The thread's main function.
@@ -105,7 +105,8 @@ class scheduler {
   static constexpr std::size_t slot_cache_max = 64;
   static constexpr std::int64_t watch_interval_ns = 5'000'000;
   static constexpr unsigned quiet_looks_max = 4;
-  static constexpr int linger_looks = 40;
+  static constexpr int linger_looks = spin_limit(40);
+  static constexpr std::uint32_t stripe_ticks = 64;  // picks between two looks at the CPU's number
 
   [[nodiscard]] slot* pick_next() noexcept;
   [[nodiscard]] slot* pick_runnable() noexcept;
@@ -136,6 +137,7 @@ class scheduler {
   runtime_core& core_;
   fiber idle_;
   unsigned index_;
+  unsigned stripe_ = 0;          // of the run queue: the CPU's, as it was of late
   bool alone_;                   // the runtime has no other scheduler
   bool deadline_noted_ = false;  // see note_deadline
   bool searching_ = false;       // counted as searching in the census
