@@ -13,6 +13,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -36,16 +38,25 @@ class arena {
   static constexpr unsigned char pattern_fresh = 0xcd;
   static constexpr unsigned char pattern_freed = 0xdd;
 
+  // Where every arena of every process lies, one at a time: pointers are the same in a replay.
+  static constexpr std::uintptr_t reserved_at = 0x200000000000;
+
   arena() {
-    void* wished = reinterpret_cast<void*>(std::uintptr_t{0x200000000000});
-    void* mapped = ::mmap(wished, region_size * threads_max, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    base_ = mapped == MAP_FAILED ? nullptr : static_cast<char*>(mapped);
+    void* mapped = ::mmap(reinterpret_cast<void*>(reserved_at), region_size * threads_max,
+                          PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (mapped == MAP_FAILED) {
+      std::fputs("model: the arena's addresses are taken; one check at a time\n", stderr);
+      std::abort();
+    }
+    base_ = static_cast<char*>(mapped);
+  }
+  [[nodiscard]] static bool is_reserved(const void* at) noexcept {
+    return reinterpret_cast<std::uintptr_t>(at) - reserved_at < region_size * threads_max;
   }
   arena(const arena&) = delete;
   arena& operator=(const arena&) = delete;
   ~arena() {
-    if (base_ == nullptr) return;
     reset();
     ::munmap(base_, region_size * threads_max);
   }
@@ -56,7 +67,7 @@ class arena {
     region& r = regions_[thread];
     const std::size_t wanted = std::max<std::size_t>(alignment, 16);
     const std::size_t offset = (r.used + wanted - 1) / wanted * wanted;
-    if (base_ == nullptr || offset + size + 16 > region_size) return nullptr;
+    if (offset + size + 16 > region_size) return nullptr;
     r.used = offset + size + 16;  // a gap, so that neighbours are told apart
     r.blocks.push_back({offset, size, site, false, kept});
     char* at = base_ + thread * region_size + offset;
@@ -64,10 +75,7 @@ class arena {
     return at;
   }
 
-  [[nodiscard]] bool holds(const void* address) const {
-    const auto* at = static_cast<const char*>(address);
-    return base_ != nullptr && at >= base_ && at < base_ + region_size * threads_max;
-  }
+  [[nodiscard]] static bool holds(const void* address) { return is_reserved(address); }
 
   // find returns the block that an address lies in, or null.
   [[nodiscard]] block* find(const void* address) {

@@ -57,7 +57,7 @@ class atomic {
     access a;
     a.kind = event_kind::load;
     a.success = to_order(o);
-    return from_value<T>(detail::touch(this, a, to_value(stored_), "load", where).read);
+    return from_value<T>(detail::touch(this, a, sizeof(T), "load", where).read);
   }
 
   void store(T desired, std::memory_order o = std::memory_order_seq_cst,
@@ -70,7 +70,7 @@ class atomic {
     a.kind = event_kind::store;
     a.success = to_order(o);
     a.operand = to_value(desired);
-    detail::touch(this, a, to_value(stored_), "store", where);
+    detail::touch(this, a, sizeof(T), "store", where);
   }
 
   T exchange(T desired, std::memory_order o = std::memory_order_seq_cst,
@@ -130,7 +130,7 @@ class atomic {
     a.success = to_order(o);
     const auto test = [&accepts](value v) { return static_cast<bool>(accepts(from_value<T>(v))); };
     a.accepts = test;
-    return from_value<T>(detail::touch(this, a, to_value(stored_), "await", where).read);
+    return from_value<T>(detail::touch(this, a, sizeof(T), "await", where).read);
   }
 
   // await_update is an update that waits until the predicate holds of what it reads: a lock.
@@ -144,7 +144,7 @@ class atomic {
     a.success = to_order(o);
     a.accepts = test;
     a.modify = bytes;
-    return from_value<T>(detail::touch(this, a, to_value(stored_), "await_update", where).read);
+    return from_value<T>(detail::touch(this, a, sizeof(T), "await_update", where).read);
   }
 
   // std::atomic's operators; all of them are seq_cst.
@@ -173,7 +173,7 @@ class atomic {
     a.kind = event_kind::update;
     a.success = to_order(o);
     a.modify = bytes;
-    return from_value<T>(detail::touch(this, a, to_value(stored_), what, where).read);
+    return from_value<T>(detail::touch(this, a, sizeof(T), what, where).read);
   }
 
   bool compare(const char* what, bool weak, T& expected, T desired, std::memory_order success,
@@ -191,7 +191,7 @@ class atomic {
     a.weak = weak && e->wishes().weak_failures;
     a.expected = to_value(expected);
     a.operand = to_value(desired);
-    const step s = detail::touch(this, a, to_value(stored_), what, where);
+    const step s = detail::touch(this, a, sizeof(T), what, where);
     if (!s.succeeded) expected = from_value<T>(s.read);
     return s.succeeded;
   }

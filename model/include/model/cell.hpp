@@ -23,7 +23,7 @@ inline void checked(const void* address, bool writes, const char* what,
   const std::uint32_t site = sites.intern(where, what, order::plain, order::plain, false);
   const epoch now = e->now();
   const clock& seen = e->seen();
-  place& p = find(*e, address, site, {});
+  place& p = find(*e, address, site, 0);
   if (p.written && p.write.thread != now.thread && !p.write.is_before(seen))
     e->race(p, "data race", writes ? "two writes" : "a read and a write", site, p.write_site,
             p.write.thread);

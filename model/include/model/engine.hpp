@@ -41,6 +41,11 @@ class engine {
   // is_user: a model thread is executing code that is not the checker's.
   [[nodiscard]] static bool is_user() noexcept { return active_ != nullptr && active_->user_ > 0; }
 
+  // is_arena: the address is of a run's memory, whether or not a run is going on.
+  [[nodiscard]] static bool is_arena(const void* address) noexcept {
+    return arena::is_reserved(address);
+  }
+
   // run executes the strategy's current graph to its end.
   [[nodiscard]] run_end run(void (*body)(void*), void* closure);
 
@@ -103,6 +108,15 @@ class engine {
   [[nodiscard]] const thread_state& of(std::size_t thread) const { return threads_[thread]; }
   [[nodiscard]] const graph& execution() const { return *graph_; }
   [[nodiscard]] const std::vector<event_id>& trace() const { return trace_; }
+  // work grows with everything that model threads do.
+  [[nodiscard]] std::uint64_t work() const { return work_; }
+  // last_place says where the calling thread last touched shared state.
+  [[nodiscard]] std::string last_place() const {
+    const auto& events = graph_->of(thread_);
+    if (self().count == 0) return "its start";
+    const event& e = events[self().count - 1U];
+    return std::string{sites.at(e.site).what} + " at " + where(e.site);
+  }
   [[nodiscard]] const options& wishes() const { return options_; }
   [[nodiscard]] const std::string& kind() const { return kind_; }
   [[nodiscard]] const std::string& message() const { return message_; }
@@ -159,6 +173,7 @@ class engine {
   bool over_ = false;
   run_end end_ = run_end::complete;
   std::size_t steps_ = 0;
+  std::uint64_t work_ = 0;
   std::vector<event_id> trace_;
   std::string kind_;
   std::string message_;

@@ -3,6 +3,7 @@
 
 #include <source_location>
 
+#include "model/thread.hpp"
 #include "model/touch.hpp"
 
 namespace model {
@@ -27,7 +28,7 @@ inline void fence(std::memory_order o,
 inline void pause(std::source_location where = std::source_location::current()) {
   engine* e = engine::current();
   if (e == nullptr) return;
-  e->pause(sites.intern(where, "pause", order::relaxed, order::relaxed, false));
+  e->pause(detail::site_of(where, "pause"));
 }
 
 // relax is the pause of a loop with a bound: for the checker it is nothing. A bounded loop must not

@@ -18,7 +18,7 @@ template <class T>
   engine& e = detail::inside();
   engine::system_scope scope{&e};
   const std::uint32_t site = detail::site_of(where, "futex_wait");
-  const place& p = detail::find(e, &word, site, {});
+  const place& p = detail::find(e, &word, site, 0);
   detail::wait_queue queue{e, e.objects().companion(p.location), site};
   access look;
   look.kind = event_kind::load;
@@ -44,7 +44,7 @@ std::size_t futex_wake(const atomic<T>& word, std::size_t count,
   const std::uint32_t site = detail::site_of(where, "wake");
   ++sites.at(site).hits;
   if (sites.at(site).change == mutation::drop) return 0;
-  const place& p = detail::find(e, &word, site, {});
+  const place& p = detail::find(e, &word, site, 0);
   return detail::wait_queue{e, e.objects().companion(p.location), site}.wake(count);
 }
 

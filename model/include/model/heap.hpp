@@ -37,6 +37,16 @@ void destroy(T* object) {
   e.release(object);
 }
 
+// name gives an atomic, cell, mutex or condition variable a name for reports. The text has to live
+// on.
+template <class Object>
+void name(const Object& object, const char* text) {
+  engine* e = engine::current();
+  if (e == nullptr) return;
+  const engine::system_scope scope{e};
+  if (place* p = e->objects().find(&object)) p->name = text;
+}
+
 // outside runs code that touches what outlives the run: results that the model collects. With the
 // global operator new adopted (adopt_new.hpp) it allocates from the ordinary heap.
 template <class Body>

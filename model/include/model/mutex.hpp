@@ -54,7 +54,7 @@ class mutex {
     access a;
     a.kind = kind;
     a.site = detail::site_of(where, what);
-    a.location = detail::find(e, this, a.site, {}).location;
+    a.location = detail::find(e, this, a.site, 0).location;
     return a;
   }
   [[nodiscard]] static value owner(const engine& e) { return {e.thread() + 1, 0}; }
@@ -110,7 +110,7 @@ class condition_variable {
   [[nodiscard]] detail::wait_queue queue_of(engine& e, const char* what, const here& where) {
     engine::system_scope scope{&e};
     const std::uint32_t site = detail::site_of(where, what);
-    return {e, detail::find(e, this, site, {}).location, site};
+    return {e, detail::find(e, this, site, 0).location, site};
   }
 
   void notify(const char* what, std::size_t count, const here& where) {

@@ -45,9 +45,10 @@ struct options {
   std::uint32_t shorter_runs = 2000;  // runs after a failure in search of a shorter one
   bool races_fail = true;             // false: go on and only count them
   bool leaks_fail = true;             //
-  bool keep_going = false;            // count failing executions instead of stopping at the first
-  bool progress = false;              // a line on standard error every few seconds
-  std::string command;  // how to run this model again; goes before --replay in reports
+  bool adopt_new = true;  // with adopt_new.hpp: operator new takes the run's memory; false: misuse
+  bool keep_going = false;  // count failing executions instead of stopping at the first
+  bool progress = false;    // a line on standard error every few seconds
+  std::string command;      // how to run this model again; goes before --replay in reports
 };
 
 struct result {

@@ -24,14 +24,14 @@ class plain {
     access a;
     a.kind = event_kind::load;
     a.success = order::plain;
-    return from_value<T>(detail::touch(this, a, to_value(stored_), "read", where).read);
+    return from_value<T>(detail::touch(this, a, sizeof(T), "read", where).read);
   }
   void write(T desired, here where = here::current()) {
     access a;
     a.kind = event_kind::store;
     a.success = order::plain;
     a.operand = to_value(desired);
-    detail::touch(this, a, to_value(stored_), "write", where);
+    detail::touch(this, a, sizeof(T), "write", where);
   }
 
  private:

@@ -3,11 +3,12 @@
 // accessor.
 #pragma once
 
+#include <cstring>
 #include <source_location>
 #include <string>
 
 #include "model/engine_judge.hpp"
-#include "model/engine_run.hpp"
+#include "model/engine_threads.hpp"
 
 namespace model::detail {
 
@@ -23,15 +24,16 @@ inline void constructed(const void* address, const value& first,
   p.site = sites.intern(where, "construct", order::plain, order::plain, false);
 }
 
-// find returns the living place at the address; it ends the run if there is none.
-inline place& find(engine& e, const void* address, std::uint32_t site, const value& stored) {
+// find returns the living place at the address; it ends the run if there is none. An object that
+// outlives the runs begins each of them with what its first `size` bytes hold.
+inline place& find(engine& e, const void* address, std::uint32_t site, std::size_t size) {
   place* p = e.objects().find(address);
   if (p == nullptr) {
     if (!e.is_outside(address))
       e.misuse("the access at " + where(site) +
                " is to an object that was not constructed in the model");
     p = &e.objects().add_static(address);
-    p->first = stored;
+    std::memcpy(&p->first, address, size);
   }
   if (p->dead)
     e.fail(e.memory().is_freed(address) ? "use after free" : "use after destruction",

@@ -146,6 +146,7 @@ inline site_table sites;
 // where writes a site as `file:line`.
 [[nodiscard]] inline std::string where(std::uint32_t id) {
   const site& s = sites.at(id);
+  if (s.line == 0) return s.what;
   return std::string{short_file(s.file)} + ":" + std::to_string(s.line);
 }
 

@@ -17,6 +17,7 @@ namespace model {
 namespace detail {
 // site_of interns a call that is not an access.
 [[nodiscard]] inline std::uint32_t site_of(const std::source_location& where, const char* what) {
+  const engine::system_scope scope{engine::current()};
   return sites.intern(where, what, order::relaxed, order::relaxed, false);
 }
 

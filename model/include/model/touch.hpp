@@ -53,14 +53,14 @@ namespace detail {
 }
 
 // touch performs an access to the object at `address`. Precondition: a run is going on.
-inline step touch(const void* address, access& a, const value& stored, const char* what,
+inline step touch(const void* address, access& a, std::size_t size, const char* what,
                   const std::source_location& where) {
   engine& e = *engine::current();
   engine::system_scope scope{&e};
   a.site = sites.intern(where, what, a.success, a.failure, a.kind == event_kind::cas);
   site& s = sites.at(a.site);
   ++s.hits;
-  const place& p = find(e, address, a.site, stored);
+  const place& p = find(e, address, a.site, size);
   a.location = p.location;
   a.first = p.first;
   if (s.change == mutation::none) return e.perform(a);
