@@ -2,6 +2,7 @@
 // Method: listeners and streams on the loopback, in one runtime or against a plain socket of the
 // test, which plays the peer that misbehaves.
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -131,6 +132,15 @@ TEST_P(tcp_test, what_is_written_is_read_and_then_the_end) {
     client.close();
     EXPECT_EQ(read_text(server), "");
     EXPECT_EQ(read_text(server), "");
+  });
+}
+
+TEST_P(tcp_test, every_descriptor_is_closed_on_exec) {
+  run([] {
+    auto listener = tcp_listener::bind("127.0.0.1", 0);
+    auto [server, client] = connected();
+    for (const int fd : {listener->native_handle(), server.native_handle(), client.native_handle()})
+      EXPECT_EQ(::fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC) << fd;
   });
 }
 
