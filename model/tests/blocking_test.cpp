@@ -140,6 +140,26 @@ TEST(condition_variable, notify_one_may_wake_either_sleeper) {
   EXPECT_EQ(first, (std::set<int>{1, 2}));
 }
 
+TEST(condition_variable, serves_two_consumers_of_two_producers) {
+  EXPECT_EQ(kind_of([] {
+              model::mutex lock;
+              model::condition_variable changed;
+              model::cell<int> items{0};
+              const auto consume = [&] {
+                std::unique_lock held{lock};
+                changed.wait(held, [&] { return items.read() > 0; });
+                items.write(items.read() - 1);
+              };
+              const auto produce = [&] {
+                const std::lock_guard held{lock};
+                items.write(items.read() + 1);
+                changed.notify_one();
+              };
+              model::parallel(consume, consume, produce, produce);
+            }),
+            "pass");
+}
+
 TEST(condition_variable, wakes_for_no_reason_which_an_if_does_not_survive) {
   EXPECT_EQ(kind_of([] {
               model::mutex lock;

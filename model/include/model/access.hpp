@@ -39,8 +39,9 @@ struct access {
   order failure = order::relaxed;
   bool weak = false;
   bool system = false;
-  bool timed = false;  // a wait that time ends if nobody else does
-  bool loose = false;  // a mutation: the cas does not compare
+  bool timed = false;   // a wait that time ends if nobody else does
+  bool sticky = false;  // a wait that is over as soon as any write was acceptable, seen or not
+  bool loose = false;   // a mutation: the cas does not compare
   std::uint32_t site = 0;
   std::uint32_t location = no_location;
   std::uint64_t alternatives = 0;     // choose

@@ -149,6 +149,7 @@ class engine {
   void collect_able(std::vector<std::size_t>& able);
   [[nodiscard]] bool can_go_on(std::size_t thread);
   [[nodiscard]] run_end judge();
+  [[nodiscard]] bool was_woken(std::size_t thread) const;
   [[nodiscard]] bool is_final(std::size_t thread) const;
   [[nodiscard]] bool find_leak();
   [[nodiscard]] std::string describe_stuck() const;

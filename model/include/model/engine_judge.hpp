@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/engine.hpp"
+#include "model/steps.hpp"
 
 namespace model {
 
@@ -48,6 +49,18 @@ inline void engine::check_plain(const event& e) {
     }
 }
 
+// was_woken: the thread waits in this execution, but a write that it has passed over wakes it in
+// another.
+inline bool engine::was_woken(std::size_t thread) const {
+  const access& a = *threads_[thread].waits_for;
+  if (!a.sticky) return false;
+  const event& e = graph_->of(thread).back();
+  const auto& writes = graph_->location(e.location).writes;
+  for (std::size_t i = floor_for(*graph_, e.id, e.location, false); i < writes.size(); ++i)
+    if (a.accepts(graph_->at(writes[i]).wrote)) return true;
+  return false;
+}
+
 // is_final: nothing that may still happen can wake the thread.
 inline bool engine::is_final(std::size_t thread) const {
   const thread_state& s = threads_[thread];
@@ -63,7 +76,7 @@ inline bool engine::is_final(std::size_t thread) const {
     case thread_status::retrying:
       return !s.timed;
     case thread_status::waiting:
-      return !s.timed && reads_newest(graph_->of(thread).back());
+      return !s.timed && reads_newest(graph_->of(thread).back()) && !was_woken(thread);
     case thread_status::spinning:
       if (is_planted(fault::spin_is_stuck)) return true;
       for (std::size_t i = s.round; i < s.count; ++i)

@@ -199,6 +199,7 @@ inline void engine::took(const event& e, const access& a) {
   if (!e.blocked) return;
   self().waits_at = a.site;
   self().timed = a.timed;
+  self().waits_for = &a;
   yield(thread_status::waiting);
 }
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "model/event.hpp"
+#include "model/access.hpp"
 #include "model/fiber.hpp"
 
 namespace model {
@@ -33,16 +33,17 @@ struct thread_state {
   const char* name = nullptr;
   event_id awaits;
   std::size_t partner = 0;
-  std::uint16_t count = 0;           // events done in this run
-  std::uint16_t children = 0;        // threads started in this run
-  std::uint16_t round = 0;           // where the last round of a spin loop began
-  std::uint16_t iteration = 0;       // and the one that is under way
-  std::uint32_t loop = no_location;  // site of the last pause
-  std::uint32_t idle = 0;            // pauses with nothing read between them
-  bool timed = false;                // the wait would end by itself in time
-  unsigned spurious = 0;             // spurious wake-ups met
-  std::uint32_t waits_at = 0;        // site of a wait or pause
-  std::size_t shared_steps = 0;      // retrying: the state of the world when it asked last
+  std::uint16_t count = 0;            // events done in this run
+  std::uint16_t children = 0;         // threads started in this run
+  std::uint16_t round = 0;            // where the last round of a spin loop began
+  std::uint16_t iteration = 0;        // and the one that is under way
+  std::uint32_t loop = no_location;   // site of the last pause
+  std::uint32_t idle = 0;             // pauses with nothing read between them
+  const access* waits_for = nullptr;  // waiting: what it asked for; it is on the thread's stack
+  bool timed = false;                 // the wait would end by itself in time
+  unsigned spurious = 0;              // spurious wake-ups met
+  std::uint32_t waits_at = 0;         // site of a wait or pause
+  std::size_t shared_steps = 0;       // retrying: the state of the world when it asked last
 
   void restart() {
     name = nullptr;

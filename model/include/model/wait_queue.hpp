@@ -112,6 +112,7 @@ class wait_queue {
     access a = base(event_kind::load);
     a.accepts = is_mine;
     a.timed = timed;
+    a.sticky = true;
     engine_.perform(a);
   }
 
