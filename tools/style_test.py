@@ -17,6 +17,7 @@ class Graph(unittest.TestCase):
         "src/base/assert.hpp": PROSE, "src/sched/park.hpp": PROSE, "src/sync/channel_core.hpp": PROSE,
         "src/io/driver.hpp": PROSE, "include/smarm/pid.hpp": PROSE,
         "include/smarm/detail/box.hpp": PROSE, "tests/support/seed.hpp": PROSE,
+        "tests/model/actors.hpp": PROSE, "model/runner.hpp": PROSE,
     }
 
     def edge(self, rule, path, name):
@@ -34,6 +35,10 @@ class Graph(unittest.TestCase):
         self.assertEqual(self.edge(graph.upward_include, "src/io/x.cpp", "tests/support/seed.hpp"),
                          ["src/io/x.cpp:2"])
         self.assertEqual(self.edge(graph.upward_include, "src/io/x_test.cpp", "tests/support/seed.hpp"), [])
+
+    def test_a_model_may_look_at_the_checker_and_its_stand_ins(self):
+        for name in ("tests/model/actors.hpp", "model/runner.hpp"):
+            self.assertEqual(self.edge(graph.upward_include, "src/io/x_model.cpp", name), [])
 
     def test_neighbours_do_not_know_each_other(self):
         self.assertEqual(self.edge(graph.sideways_include, "src/sync/x.cpp", "io/driver.hpp"),
