@@ -67,11 +67,12 @@ void scheduler::fire_timers() noexcept {
 
 // Debug builds let an actor resume on another scheduler than it left, wherever there is one, so
 // that an address of thread-local memory kept across a park shows at once. Offered once: if nobody
-// takes it, it runs here.
+// takes it, it runs here. Not while the CPUs are busy with others' work: whoever offers then loses
+// its own for milliseconds, at each park.
 bool scheduler::should_migrate([[maybe_unused]] slot& candidate) noexcept {
 #ifdef SMARM_DEBUG
   if (alone_ || !candidate.has_started || candidate.last_scheduler != index_ ||
-      candidate.migration_tried) {
+      candidate.migration_tried || monotonic_ns() < offer_again_ns_) {
     return false;
   }
   candidate.migration_tried = true;
@@ -79,6 +80,14 @@ bool scheduler::should_migrate([[maybe_unused]] slot& candidate) noexcept {
 #else
   return false;
 #endif
+}
+
+void scheduler::offer_to_others(slot& candidate) noexcept {
+  constexpr std::int64_t preempted_ns = 1'000'000;
+  const std::int64_t begin = monotonic_ns();
+  core_.offer_to_others(stripe_, candidate);
+  const std::int64_t now = monotonic_ns();
+  if (now - begin > preempted_ns) offer_again_ns_ = now + 8 * (now - begin);
 }
 
 slot* scheduler::pick_runnable() noexcept {
@@ -114,7 +123,7 @@ slot* scheduler::pick_next() noexcept {
       return nullptr;
     }
     if (should_migrate(*next)) {
-      core_.offer_to_others(stripe_, *next);
+      offer_to_others(*next);
       continue;
     }
     next->state.try_claim();

@@ -113,6 +113,7 @@ class scheduler {
   [[nodiscard]] slot* pick_startable(slot* donor) noexcept;
   [[nodiscard]] slot* take_run_next() noexcept;
   [[nodiscard]] bool should_migrate(slot& candidate) noexcept;
+  void offer_to_others(slot& candidate) noexcept;
   void fire_timers() noexcept;
   [[nodiscard]] bool give_stack(slot& fresh, slot* donor) noexcept;
   [[nodiscard]] bool give_last_stack(slot& fresh, std::error_code why) noexcept;
@@ -144,6 +145,7 @@ class scheduler {
   bool watching_ = false;        // has the watcher's role
   unsigned quiet_looks_ = 0;
   std::uint32_t expired_waits_ = 0;
+  std::int64_t offer_again_ns_ = 0;  // see should_migrate
   std::uint32_t run_next_streak_ = 0;
   std::size_t cached_slots_ = 0;
   std::array<slot*, slot_cache_max> slot_cache_;

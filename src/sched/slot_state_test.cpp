@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
+
 namespace smarm::detail {
 namespace {
 
@@ -321,19 +323,23 @@ TEST_P(slot_state_death_test, each_transition_refuses_to_start_from_a_state_that
 
 constexpr int meetings = 4'000;
 
-// Lets `body(round)` of two threads meet `meetings` times, as close together as spinning gets them.
+// Lets `body(round)` of two threads meet `meetings` times, as close together as spinning gets them,
+// or as often as two seconds allow: where the CPUs are busy each meeting waits for turns.
 template <class Left, class Right, class After>
 void meet(Left&& left, Right&& right, After&& after) {
   std::atomic<int> turn{0};
   std::atomic<int> done{0};
+  std::atomic<int> last{meetings};
+  const std::int64_t until = monotonic_ns() + 2 * ns_per_second;
   std::thread other([&] {
-    for (int round = 1; round <= meetings; ++round) {
+    for (int round = 1; round <= last.load(); ++round) {
       while (turn.load() < round) std::this_thread::yield();
       right(round);
       done.store(round);
     }
   });
-  for (int round = 1; round <= meetings; ++round) {
+  for (int round = 1; round <= last.load(); ++round) {
+    if (monotonic_ns() > until) last.store(round);
     turn.store(round);
     left(round);
     while (done.load() < round) std::this_thread::yield();
