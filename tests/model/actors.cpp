@@ -5,9 +5,11 @@
 #include <array>
 #include <exception>
 
+#include <smarm/config.hpp>
 #include <smarm/this_actor.hpp>
 
 #include "base/assert.hpp"
+#include "sched/driver.hpp"
 #include "sched/lookup.hpp"
 
 namespace smarm::under_model {
@@ -17,10 +19,15 @@ namespace {
 // What the running model knows of its threads. A model's stage sets it up anew in each execution.
 struct cast {
   std::array<actor*, model::threads_max> running{};
+  std::array<actor*, 4> known{};
   detail::timers* wheel = nullptr;
   detail::atomic<std::uint32_t>* armed = nullptr;  // 1: a timer is armed; 2: none will be
 };
 cast the_cast;
+
+// Made before any run, so that it is no run's.
+// One scheduler: then nobody spins for a lock, which shows nothing that the first look does not.
+const config settings{.schedulers = 1, .blocking_threads_max = 1};
 
 std::size_t this_thread() noexcept { return model::engine::current()->thread(); }
 
@@ -59,6 +66,11 @@ stage::stage(bool timed) {
 stage::~stage() {
   delete the_cast.armed;
   the_cast = {};
+}
+
+void stage::introduce(actor& who, std::uint32_t number) noexcept {
+  who.index = number;
+  the_cast.known[number] = &who;
 }
 
 void stage::begin(actor& self) noexcept {
@@ -186,6 +198,24 @@ void stop_point() {
     if (stop_is_pending(*self)) throw_stop();
   }
 }
+
+// An actor of a model is found by its number; see stage::introduce.
+slot* find_slot(pid who) noexcept {
+  actor* const found = under_model::the_cast.known[who.index];
+  return found != nullptr && found->state.is_live(who.generation) ? found : nullptr;
+}
+
+bool stop_slot(slot& target, std::uint32_t generation) noexcept {
+  return under_model::stop(static_cast<actor&>(target), generation);
+}
+
+// Actors have one runtime, of which only the settings are there.
+runtime_core* current_runtime() noexcept {
+  static char the_runtime = 0;
+  return under_model::current() == nullptr ? nullptr
+                                           : reinterpret_cast<runtime_core*>(&the_runtime);
+}
+const config& runtime_config(const runtime_core&) noexcept { return under_model::settings; }
 
 }  // namespace smarm::detail
 

@@ -73,6 +73,9 @@ class stage {
     return how;
   }
 
+  // introduce gives an actor a number, by which find_slot finds it.
+  static void introduce(actor& who, std::uint32_t number) noexcept;
+
   // fire_due waits until a timer is armed, or the actors have ended, and fires what is due then.
   void fire_due(std::int64_t at_ns) noexcept;
   // settle says that no timer will be armed any more: by the actor that would have.

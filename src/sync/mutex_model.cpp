@@ -1,0 +1,196 @@
+// The mutex and the condition variable under the checker, by their public faces.
+//
+// Proves, for two or three actors that lock once each:
+//   - mutual exclusion, and that each holder sees what the last one wrote;
+//   - no waiter is forgotten: after an unlock that frees and invites, after one that hands over
+//   (time
+//     has passed), when an invited waiter is stopped or gives up;
+//   - a lock that a deadline or a stop meets is taken or free, and the next one gets it;
+//   - a notification reaches a waiter that waits, and passes on from one that a stop takes away.
+// Actors are model threads (tests/model/actors.hpp); time is moved by a thread of the model.
+// Outside: fairness over more than one round, the length of the spin.
+#include <mutex>
+
+#include <smarm/condition_variable.hpp>
+#include <smarm/mutex.hpp>
+
+#include "tests/model/actors.hpp"
+#include "tests/model/protocol.hpp"
+
+namespace smarm {
+namespace {
+
+using under_model::actor;
+using under_model::ending;
+using under_model::stage;
+
+constexpr std::int64_t soon = 100;
+constexpr std::int64_t beyond_handover = 5'000'000;
+
+struct guarded {
+  mutex lock;
+  model::cell<int> value{0};
+
+  void add() {
+    const std::scoped_lock guard(lock);
+    value.write(value.read() + 1);
+  }
+  // is_free tells whether the lock can be had, by whoever runs after all others.
+  [[nodiscard]] bool is_free() {
+    const bool taken = lock.try_lock();
+    if (taken) lock.unlock();
+    return taken;
+  }
+};
+
+PROTOCOL(mutex_two_lockers) {
+  stage here;
+  actor first;
+  actor second;
+  guarded shared;
+  model::parallel([&] { here.run(first, [&] { shared.add(); }); },
+                  [&] { here.run(second, [&] { shared.add(); }); });
+  model::expect(shared.value.read() == 2 && shared.is_free(), "no update is lost");
+}
+
+// The holder keeps the lock from the start; two wait for it, and time may pass for the first.
+PROTOCOL(mutex_hand_over) {
+  stage here;
+  actor waiter;
+  guarded shared;
+  model::expect(shared.lock.try_lock());
+  model::parallel([&] { here.run(waiter, [&] { shared.add(); }); },
+                  [&] {
+                    shared.value.write(shared.value.read() + 1);
+                    shared.lock.unlock();
+                    if (!shared.lock.try_lock()) return;  // whoever runs may be faster
+                    shared.value.write(shared.value.read() + 1);
+                    shared.lock.unlock();
+                  },
+                  [&] { model::sleep_until(beyond_handover); });
+  model::expect(shared.value.read() >= 2 && shared.is_free(), "the waiter had its turn");
+}
+
+PROTOCOL(mutex_two_waiters) {
+  stage here;
+  actor first;
+  actor second;
+  guarded shared;
+  model::expect(shared.lock.try_lock());
+  model::parallel([&] { here.run(first, [&] { shared.add(); }); },
+                  [&] { here.run(second, [&] { shared.add(); }); }, [&] { shared.lock.unlock(); });
+  model::expect(shared.value.read() == 2 && shared.is_free(), "no update is lost");
+}
+
+PROTOCOL(mutex_deadline_against_unlock) {
+  stage here(true);
+  actor waiter;
+  guarded shared;
+  model::expect(shared.lock.try_lock());
+  bool got = false;
+  model::parallel(
+      [&] {
+        here.run(waiter, [&] {
+          got = shared.lock.try_lock_until(deadline::from_ns(beyond_handover));
+          if (!got) return;
+          shared.value.write(shared.value.read() + 1);
+          shared.lock.unlock();
+        });
+      },
+      [&] {
+        shared.value.write(1);
+        shared.lock.unlock();
+      },
+      [&] { here.fire_due(beyond_handover); });
+  model::expect(shared.is_free(), "taken and given back, or never taken");
+  model::expect(shared.value.read() == (got ? 2 : 1));
+}
+
+PROTOCOL(mutex_stop_against_unlock) {
+  stage here;
+  actor waiter;
+  guarded shared;
+  model::expect(shared.lock.try_lock());
+  ending how{};
+  model::parallel([&] { how = here.run(waiter, [&] { shared.add(); }); },
+                  [&] { shared.lock.unlock(); }, [&] { under_model::stop(waiter); });
+  model::expect(shared.is_free(), "a stop leaves no lock behind");
+  model::expect(shared.value.read() == (how == ending::normal ? 1 : 0));
+}
+
+// The invited one is stopped: the other one gets the invitation.
+PROTOCOL(mutex_stop_of_the_invited) {
+  stage here;
+  actor first;
+  actor second;
+  guarded shared;
+  model::expect(shared.lock.try_lock());
+  model::parallel([&] { here.run(first, [&] { shared.add(); }); },
+                  [&] { here.run(second, [&] { shared.add(); }); },
+                  [&] {
+                    under_model::stop(first);
+                    shared.lock.unlock();
+                  });
+  model::expect(shared.value.read() >= 1 && shared.is_free(), "the second had its turn");
+}
+
+// Whoever takes a free lock may destroy it: unlock does not touch it afterwards.
+PROTOCOL(mutex_destroyed_by_the_next) {
+  stage here;
+  actor waiter;
+  auto shared = std::make_unique<guarded>();
+  model::expect(shared->lock.try_lock());
+  model::parallel(
+      [&] {
+        here.run(waiter, [&] {
+          shared->add();
+          shared.reset();
+        });
+      },
+      [&, lock = &shared->lock] { lock->unlock(); });
+}
+
+PROTOCOL(condition_notify_against_wait) {
+  stage here;
+  actor waiter;
+  actor notifier;
+  guarded shared;
+  condition_variable changed;
+  model::parallel(
+      [&] {
+        here.run(waiter, [&] {
+          std::unique_lock lock(shared.lock);
+          while (shared.value.read() == 0) {
+            static_cast<void>(changed.wait_until(lock, deadline::never()));
+          }
+        });
+      },
+      [&] {
+        here.run(notifier, [&] { shared.add(); });
+        changed.notify_one();
+      });
+  model::expect(shared.is_free());
+}
+
+// A notification that a stopped waiter has taken is the other's.
+PROTOCOL(condition_stop_against_notify) {
+  stage here;
+  actor first;
+  actor second;
+  mutex lock;
+  condition_variable changed;
+  model::parallel(
+      [&] {
+        here.run(first, [&] {
+          std::unique_lock held(lock);
+          static_cast<void>(changed.wait_until(held, deadline::never()));
+          changed.notify_one();
+        });
+      },
+      [&] { under_model::stop(first); }, [&] { changed.notify_one(); });
+  model::expect(lock.try_lock(), "the lock was given back");
+  lock.unlock();
+}
+
+}  // namespace
+}  // namespace smarm
