@@ -1,0 +1,138 @@
+// The timer wheel under the checker: cancel against fire, and who is told of the earliest deadline.
+//
+// Proves, for one or two timers and two or three threads:
+//   - a timer fires or is cancelled, once, and who cancels learns which;
+//   - after cancel the wheel is through with the node: it may be gone at once;
+//   - the waiter of a timer that fires is woken, whether or not it has parked yet;
+//   - earliest() is never later than an armed deadline for whoever is ordered after its insertion.
+// Actors are model threads (tests/model/actors.hpp).
+// Outside: the dealing down of the upper levels (timers_test.cpp has it: no concurrency in it),
+// batches of more than 64.
+#include <memory>
+#include <optional>
+
+#include "sched/timers.hpp"
+#include "tests/model/actors.hpp"
+#include "tests/model/protocol.hpp"
+
+namespace smarm::detail {
+namespace {
+
+using under_model::actor;
+using under_model::ending;
+using under_model::stage;
+
+constexpr std::int64_t soon = 100;
+
+PROTOCOL(timers_cancel_against_fire) {
+  stage here;
+  timers wheel;
+  auto alarm = std::make_unique<timer>(soon, waker());
+  model::expect(wheel.insert(*alarm), "it is the earliest");
+  bool cancelled = false;
+  std::size_t fired = 0;
+  model::parallel(
+      [&] {
+        cancelled = wheel.cancel(*alarm);
+        alarm.reset();
+      },
+      [&] { fired = wheel.fire_due(soon); });
+  model::expect(fired == (cancelled ? 0U : 1U), "fired or cancelled");
+  model::expect(wheel.size() == 0 && wheel.earliest() == never_ns, "nothing is left");
+}
+
+PROTOCOL(timers_two_fire_at_once) {
+  stage here;
+  timers wheel;
+  timer first(soon, waker());
+  timer second(soon + 1, waker());
+  model::expect(wheel.insert(first) && !wheel.insert(second));
+  std::size_t fired[2] = {};
+  model::parallel([&] { fired[0] = wheel.fire_due(soon + 1); },
+                  [&] { fired[1] = wheel.fire_due(soon); });
+  model::expect(fired[0] + fired[1] == 2, "each fires once");
+  model::expect(wheel.size() == 0 && wheel.earliest() == never_ns, "nothing is left");
+}
+
+// One is inserted and another cancelled while a third thread fires what is due.
+PROTOCOL(timers_insert_against_cancel_and_fire) {
+  stage here;
+  timers wheel;
+  timer first(soon, waker());
+  timer second(soon / 2, waker());
+  model::expect(wheel.insert(first));
+  bool cancelled[2] = {};
+  std::size_t fired = 0;
+  model::parallel([&] { cancelled[0] = wheel.cancel(first); },
+                  [&] {
+                    static_cast<void>(wheel.insert(second));
+                    model::expect(wheel.earliest() <= soon / 2 || wheel.size() == 0 ||
+                                      wheel.earliest() == never_ns,
+                                  "never later than what was armed, unless it has fired");
+                    cancelled[1] = wheel.cancel(second);
+                  },
+                  [&] { fired = wheel.fire_due(soon); });
+  model::expect(fired + cancelled[0] + cancelled[1] == 2, "each fired or was cancelled");
+  model::expect(wheel.size() == 0);
+}
+
+PROTOCOL(timers_sleep_to_the_deadline) {
+  stage here(true);
+  actor sleeper;
+  wait_outcome outcome{};
+  model::parallel(
+      [&] {
+        here.run(sleeper, [&] {
+          outcome = park(begin_wait(), wait_reason::sleep, deadline::from_ns(soon));
+        });
+      },
+      [&] { here.fire_due(soon); });
+  model::expect(outcome == wait_outcome::timed_out, "nobody else wakes it");
+}
+
+// The wake and the deadline come together, and a second wait follows: neither reaches it.
+PROTOCOL(timers_wake_against_deadline) {
+  stage here(true);
+  actor sleeper;
+  std::optional<waker> wake;
+  atomic<int> opened{0};
+  model::cell<int> news{0};
+  model::parallel(
+      [&] {
+        here.run(sleeper, [&] {
+          const waker mine = begin_wait();
+          wake = mine;
+          opened.store(1, release);
+          if (park(mine, wait_reason::sleep, deadline::from_ns(soon)) == wait_outcome::woken) {
+            model::expect(news.read() == 1, "what the waker wrote");
+          }
+          const waker next = begin_wait();
+          model::expect(!sleeper.state.consume_notification(), "the next wait has no wake yet");
+          next.wake();
+          static_cast<void>(park(next, wait_reason::sleep));
+        });
+      },
+      [&] {
+        opened.await([](int now) { return now == 1; }, acquire);
+        news.write(1);
+        wake->wake();
+      },
+      [&] { here.fire_due(soon); });
+}
+
+PROTOCOL(timers_stop_against_deadline) {
+  stage here(true);
+  actor sleeper;
+  ending how{};
+  model::parallel(
+      [&] {
+        how = here.run(sleeper, [&] {
+          static_cast<void>(park(begin_wait(), wait_reason::sleep, deadline::from_ns(soon)));
+        });
+      },
+      [&] { here.fire_due(soon); }, [&] { under_model::stop(sleeper); });
+  static_cast<void>(how);
+}
+
+}  // namespace
+}  // namespace smarm::detail
