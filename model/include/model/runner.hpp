@@ -141,8 +141,9 @@ class runner {
                 good    ? ""
                 : fails ? "has to fail"
                         : r.kind.c_str());
-    if (!good && !r.message.empty()) std::printf("  %s\n", r.message.c_str());
-    if (!quiet_ && !good) std::fputs(r.report.c_str(), stdout);
+    const bool tell = !quiet_ && !r.report.empty();
+    if (!good && tell) std::fputs(r.report.c_str(), stdout);
+    if (!good && !tell && !r.message.empty()) std::printf("  %s\n", r.message.c_str());
     std::fflush(stdout);
   }
 
