@@ -138,17 +138,24 @@ std::expected<void, std::string> settings::set_outbox_limit(std::string_view val
     return failed("client-output-buffer-limit",
                   "Wrong number of arguments in buffer limit configuration.");
   }
+  // Set at the end: of what is refused, nothing is done.
+  std::optional<std::uint64_t> pubsub_max;
   for (std::size_t i = 0; i < words.size(); i += 4) {
-    const auto bytes = parse_bytes(words[i + 1]);
-    if (!bytes) {
+    static constexpr std::string_view classes[] = {"normal", "slave", "replica", "pubsub"};
+    const std::string client_class = lowercase(words[i]);
+    if (std::ranges::find(classes, client_class) == std::end(classes)) {
+      return failed("client-output-buffer-limit",
+                    "Invalid client class specified in buffer limit configuration.");
+    }
+    const auto hard = parse_bytes(words[i + 1]);
+    if (!hard || !parse_bytes(words[i + 2]) || !parse_unsigned(words[i + 3])) {
       return failed("client-output-buffer-limit",
                     "Error in hard, soft or soft_seconds setting in buffer limit configuration.");
     }
-    // Zero means no limit; the store is of a number by itself.
-    if (equals_caseless(words[i], "pubsub")) {
-      outbox_bytes_max_.store(*bytes == 0 ? UINT64_MAX : *bytes, relaxed);
-    }
+    // Zero means no limit.
+    if (client_class == "pubsub") pubsub_max = *hard == 0 ? UINT64_MAX : *hard;
   }
+  if (pubsub_max) outbox_bytes_max_.store(*pubsub_max, relaxed);  // a number by itself
   return {};
 }
 

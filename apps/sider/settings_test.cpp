@@ -38,5 +38,21 @@ TEST(Settings, RefuseInRedisWords) {
   EXPECT_FALSE(some.set("client-output-buffer-limit", "pubsub 1"));
 }
 
+TEST(Settings, DoNothingOfWhatTheyRefuse) {
+  settings some{options{}};
+  const std::string refused =
+      "CONFIG SET failed (possibly related to argument "
+      "'client-output-buffer-limit') - ";
+  const std::string bad_number =
+      refused + "Error in hard, soft or soft_seconds setting in buffer limit configuration.";
+  for (const std::string_view value :
+       {"pubsub 5 0 0 slave x 0 0", "pubsub 5 x 0", "pubsub 5 0 x", "pubsub 5 0 -1"}) {
+    EXPECT_EQ(some.set("client-output-buffer-limit", value).error(), bad_number) << value;
+  }
+  EXPECT_EQ(some.set("client-output-buffer-limit", "pubsub 5 0 0 nobody 0 0 0").error(),
+            refused + "Invalid client class specified in buffer limit configuration.");
+  EXPECT_EQ(some.outbox_bytes_max(), 32U << 20);
+}
+
 }  // namespace
 }  // namespace sider
