@@ -1,7 +1,7 @@
 # smarm_layer(NAME [DEPS layer...]) makes the target smarm_NAME of the folder it is called in:
 # every source there, but for the files whose suffix gives them another role
 # (x_test.cpp, x_model.cpp, x_bench.cpp, x_fuzz.cpp). The tests become NAME_test, run by CTest;
-# each x_bench.cpp, and with SMARM_BUILD_FUZZ each x_fuzz.cpp, becomes a program of its own.
+# each x_bench.cpp becomes a program of its own, and each x_fuzz.cpp as smarm_fuzz says.
 include(GoogleTest)
 
 function(smarm_layer name)
@@ -31,15 +31,9 @@ function(smarm_layer name)
       target_link_libraries(${bench_name} PRIVATE smarm_${name})
     endforeach()
   endif()
-  if(SMARM_BUILD_FUZZ)
-    foreach(fuzzer IN LISTS fuzzers)
-      get_filename_component(fuzzer_name ${fuzzer} NAME_WE)
-      add_executable(${fuzzer_name} ${fuzzer})
-      target_link_libraries(${fuzzer_name} PRIVATE smarm_${name})
-      target_compile_options(${fuzzer_name} PRIVATE -fsanitize=fuzzer)
-      target_link_options(${fuzzer_name} PRIVATE -fsanitize=fuzzer)
-    endforeach()
-  endif()
+  foreach(fuzzer IN LISTS fuzzers)
+    smarm_fuzz(${fuzzer} LIBRARIES smarm_${name})
+  endforeach()
 endfunction()
 
 # smarm_test(NAME SOURCES file... [LIBRARIES target...]) makes a GoogleTest program and registers
@@ -54,4 +48,25 @@ function(smarm_test name)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} smarm_test_support GTest::gtest)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT 180 LABELS ${name})
+endfunction()
+
+# smarm_fuzz(.../x_fuzz.cpp [LIBRARIES target...]) makes the fuzzer x_fuzz where SMARM_BUILD_FUZZ is
+# on. Otherwise it makes x_corpus, which gives the same code what is kept in corpus/x beside it, under
+# any compiler, and registers it with CTest: what was found once stays found.
+function(smarm_fuzz source)
+  cmake_parse_arguments(arg "" "" "LIBRARIES" ${ARGN})
+  cmake_path(GET source STEM LAST_ONLY fuzzer)
+  cmake_path(GET source PARENT_PATH folder)
+  string(REGEX REPLACE "_fuzz$" "" stem ${fuzzer})
+  if(SMARM_BUILD_FUZZ)
+    add_executable(${fuzzer} ${source})
+    target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(${fuzzer} PRIVATE ${arg_LIBRARIES})
+  elseif(SMARM_BUILD_TESTS)
+    add_executable(${stem}_corpus ${source})
+    target_compile_options(${stem}_corpus PRIVATE -g1)
+    target_link_libraries(${stem}_corpus PRIVATE ${arg_LIBRARIES} smarm_corpus_main)
+    add_test(NAME ${stem}_corpus COMMAND ${stem}_corpus ${folder}/corpus/${stem})
+    set_tests_properties(${stem}_corpus PROPERTIES TIMEOUT 180)
+  endif()
 endfunction()

@@ -41,3 +41,12 @@ elseif(SMARM_SANITIZE STREQUAL "thread")
 elseif(NOT SMARM_SANITIZE STREQUAL "")
   message(FATAL_ERROR "SMARM_SANITIZE is '${SMARM_SANITIZE}'; it takes address, thread or nothing")
 endif()
+
+if(SMARM_BUILD_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "SMARM_BUILD_FUZZ needs clang, which has libFuzzer")
+  endif()
+  # Everything, the libraries above all: a fuzzer sees only the branches that were compiled so.
+  target_compile_options(smarm_options INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(smarm_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
