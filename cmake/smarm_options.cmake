@@ -50,3 +50,7 @@ if(SMARM_BUILD_FUZZ)
   target_compile_options(smarm_options INTERFACE -fsanitize=fuzzer-no-link)
   target_link_options(smarm_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
+
+if(SMARM_STRESS)
+  target_compile_definitions(smarm_options INTERFACE SMARM_STRESS=1)
+endif()

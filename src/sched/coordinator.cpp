@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/assert.hpp"
+#include "base/perturb.hpp"
 
 namespace smarm::detail {
 
@@ -34,7 +35,9 @@ bool coordinator::clear_bit(unsigned index) noexcept {
 }
 
 bool coordinator::wake(unsigned index) noexcept {
+  perturb(perturb_point::wake);
   if (!clear_bit(index)) return false;
+  perturb(perturb_point::census);
   // On the sleeper's behalf, and before it runs, so that no second producer wakes one too.
   // relaxed: the census is a count; what orders the work is the producer's fence and the permit.
   census_.fetch_add(searching_one - parked_one, relaxed);
@@ -65,10 +68,12 @@ void coordinator::wake_one_if_idle() noexcept {
   // The store-buffer story: producer W(work) F R(census); parker W(census) F R(work). Without this
   // fence the read may be served before the work leaves the store buffer, and both miss.
   fence(seq_cst);
+  perturb(perturb_point::census);
   // relaxed: ordered by the fence; pairs with prepare_park.
   const std::uint64_t census = census_.load(relaxed);
   const std::uint32_t parked = parked_of(census);
   if (parked == 0 || searching_of(census) != 0) return;
+  perturb(perturb_point::wake);
   if (schedulers_ - parked < cpus_) {
     wake_one();
   } else {
@@ -89,6 +94,7 @@ void coordinator::wake_all() noexcept {
 bool coordinator::try_search() noexcept {
   std::uint64_t census = census_.load(relaxed);  // relaxed: the exchange validates it
   while (searching_of(census) == 0) {
+    perturb(perturb_point::census);
     // relaxed: a count; whoever leaves the search fences and looks again (end_search, park).
     if (census_.compare_exchange_weak(census, census + searching_one, relaxed, relaxed)) {
       return true;
@@ -98,16 +104,21 @@ bool coordinator::try_search() noexcept {
 }
 
 void coordinator::prepare_park(unsigned self, bool searching) noexcept {
+  perturb(perturb_point::census);
   // relaxed: the fence below orders it against producers.
   census_.fetch_add(searching ? parked_one - searching_one : parked_one, relaxed);
+  perturb(perturb_point::census);
   // release: pairs with the clear in wake: what this thread did before is visible to its waker.
   const std::uint64_t before = mask_[self / bits_per_word].fetch_or(bit_of(self), release);
   SMARM_ASSERT((before & bit_of(self)) == 0, "a scheduler parks once at a time", self);
   fence(seq_cst);  // the parker's side of the store-buffer story in wake_one_if_idle
+  perturb(perturb_point::permit_park);
 }
 
 void coordinator::cancel_park(unsigned self) noexcept {
+  perturb(perturb_point::wake);
   if (clear_bit(self)) {
+    perturb(perturb_point::census);
     census_.fetch_add(searching_one - parked_one, relaxed);  // relaxed: as in wake
     return;
   }
@@ -132,6 +143,7 @@ bool coordinator::take_keeper(unsigned self, std::int64_t deadline_ns) noexcept 
     // relaxed: ordered by the acquire. A keeper that is changing its deadline this very moment
     // reads the earliest one again behind its fence, as our caller does behind ours.
     if (keeper != 0 && !mine && deadlines_[keeper - 1].load(relaxed) <= deadline_ns) return false;
+    perturb(perturb_point::keeper);
     // acq_rel: release publishes our deadline; acquire as above.
   } while (!keeper_.compare_exchange_weak(keeper, self + 1, acq_rel, acquire));
   // The store-buffer story with rearm: here W(keeper) F R(earliest), there W(earliest) F R(keeper).
@@ -140,6 +152,7 @@ bool coordinator::take_keeper(unsigned self, std::int64_t deadline_ns) noexcept 
 }
 
 bool coordinator::take_watcher(unsigned self) noexcept {
+  perturb(perturb_point::watcher);
   std::uint32_t nobody = 0;
   // relaxed: the role guards no data; liveness rests on the fences of leave_watcher.
   return watcher_.compare_exchange_strong(nobody, self + 1, relaxed, relaxed) || nobody == self + 1;
@@ -148,13 +161,15 @@ bool coordinator::take_watcher(unsigned self) noexcept {
 void coordinator::leave_keeper(unsigned self) noexcept {
   std::uint32_t expected = self + 1;
   if (keeper_.load(relaxed) != expected) return;  // relaxed: nobody else writes our number
+  perturb(perturb_point::keeper);
   // relaxed: giving up publishes nothing; hand_on looks after what is pending.
   keeper_.compare_exchange_strong(expected, 0, relaxed, relaxed);
 }
 
 void coordinator::leave_watcher(unsigned self) noexcept {
   if (watcher_.load(relaxed) != self + 1) return;  // relaxed: nobody else writes our number
-  watcher_.store(0, relaxed);                      // relaxed: ordered by the fence
+  perturb(perturb_point::watcher);
+  watcher_.store(0, relaxed);  // relaxed: ordered by the fence
   // Pairs with the fence behind a filled run-next: here W(watcher) F R(run-next), there
   // W(run-next) F R(watcher). Without it a run-next might be left to a watcher that has gone.
   fence(seq_cst);
@@ -164,6 +179,7 @@ void coordinator::rearm(std::int64_t deadline_ns) noexcept {
   fence(seq_cst);  // pairs with take_keeper's
   if (!any_parked()) return;
   const std::uint32_t keeper = keeper_.load(acquire);  // pairs with take_keeper's release
+  perturb(perturb_point::keeper);
   if (keeper == 0) {
     wake_one();
   } else if (deadlines_[keeper - 1].load(relaxed) > deadline_ns) {  // relaxed: behind the acquire
@@ -182,6 +198,7 @@ void coordinator::hand_on(unsigned self, bool deadline_pending) noexcept {
   if (parked == 0 || searching_of(census) != 0) return;
   const std::uint32_t watcher = watcher_.load(relaxed);  // relaxed: as in ensure_watcher
   if (watcher != 0 && watcher != self + 1) return;
+  perturb(perturb_point::wake);
   if (deadline_pending || parked + 1 < schedulers_) wake_one();
 }
 

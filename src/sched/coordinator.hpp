@@ -38,6 +38,7 @@
 
 #include "base/atomic.hpp"
 #include "base/clock.hpp"
+#include "base/perturb.hpp"
 #include "sched/parker.hpp"
 
 namespace smarm::detail {
@@ -106,9 +107,11 @@ class coordinator {
     // seq_cst: the two sides of invariant 3. A producer publishes, fences, reads the census; this
     // read-modify-write comes before or after its fence: before, the producer sees no searcher and
     // wakes one itself; after, more_work (behind the fence below) sees what it published.
+    perturb(perturb_point::census);
     const std::uint64_t before = census_.fetch_sub(searching_one, seq_cst);
     if (searching_of(before) != 1) return;
     fence(seq_cst);
+    perturb(perturb_point::census);
     if (more_work()) wake_one_if_idle();
   }
 

@@ -2,6 +2,7 @@
 #include "sched/parker.hpp"
 
 #include "base/futex.hpp"
+#include "base/perturb.hpp"
 
 namespace smarm::detail {
 
@@ -9,6 +10,7 @@ bool parker::park(std::int64_t deadline_ns) noexcept {
   std::uint32_t seen = permit;
   // acquire: pairs with unpark's release; what the waker did before is visible after park.
   if (state_.compare_exchange_strong(seen, empty, acquire, relaxed)) return true;
+  perturb(perturb_point::permit_park);
   seen = empty;
   // relaxed on success: saying that we wait publishes nothing but itself.
   if (!state_.compare_exchange_strong(seen, waiting, relaxed, relaxed)) {
@@ -17,6 +19,7 @@ bool parker::park(std::int64_t deadline_ns) noexcept {
   }
   for (;;) {
     const futex_result result = futex_wait(state_, waiting, deadline_ns);
+    perturb(perturb_point::permit_park);
     seen = permit;
     // acquire: as above.
     if (state_.compare_exchange_strong(seen, empty, acquire, relaxed)) return true;
@@ -28,6 +31,7 @@ bool parker::park(std::int64_t deadline_ns) noexcept {
 }
 
 void parker::unpark() noexcept {
+  perturb(perturb_point::permit_wake);
   // release: pairs with park's acquire; the waker's writes are visible to the woken thread.
   if (state_.exchange(permit, release) == waiting) futex_wake(state_, 1);
 }

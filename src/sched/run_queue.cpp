@@ -9,10 +9,12 @@
 #include <new>
 
 #include "base/assert.hpp"
+#include "base/perturb.hpp"
 
 namespace smarm::detail {
 
 void locked_ring::push(slot& runnable) noexcept {
+  perturb(perturb_point::queue_push);
   const raw_guard guard(lock_);
   const std::size_t size = size_.load(relaxed);  // relaxed: written under lock_
   SMARM_ASSERT(size <= mask_ && entries_ != nullptr, "a run queue has room for every actor", size,
@@ -23,6 +25,7 @@ void locked_ring::push(slot& runnable) noexcept {
 
 slot* locked_ring::pop() noexcept {
   if (looks_empty()) return nullptr;
+  perturb(perturb_point::queue_pop);
   const raw_guard guard(lock_);
   const std::size_t size = size_.load(relaxed);  // relaxed: written under lock_
   if (size == 0) return nullptr;
@@ -72,6 +75,7 @@ void mpmc_ring::push(slot& runnable) noexcept {
     if (turn == wanted) {
       // relaxed: the position is a ticket; the cell's turn publishes.
       if (tail_.compare_exchange_weak(position, position + 1, relaxed, relaxed)) {
+        perturb(perturb_point::queue_push);
         at.entry = &runnable;
         at.turn.store(wanted + 1, release);  // pairs with pop's acquire: publishes the entry
         return;
@@ -95,6 +99,7 @@ slot* mpmc_ring::pop() noexcept {
     if (turn == wanted) {
       // relaxed: the position is a ticket; the cell's turn publishes.
       if (head_.compare_exchange_weak(position, position + 1, relaxed, relaxed)) {
+        perturb(perturb_point::queue_pop);
         slot* const entry = at.entry;
         at.turn.store(wanted + 1, release);  // pairs with push's acquire: the cell is free
         return entry;

@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "base/perturb.hpp"
 #include "fiber/overflow.hpp"
 #include "sched/exit_hook_list.hpp"
 #include "sched/runtime_core.hpp"
@@ -26,6 +27,7 @@ scheduler::~scheduler() { slot_table::instance().give_back(slot_cache_.data(), c
 // ---- what runs next --------------------------------------------------------------------------
 
 void scheduler::schedule(slot& runnable) noexcept {
+  perturb(perturb_point::schedule);
   slot* kicked_out = nullptr;
   if (run_next_.load(relaxed) == nullptr) {  // relaxed: only the owner fills it
     run_next_.store(&runnable, release);     // pairs with steal_run_next
@@ -50,10 +52,12 @@ void scheduler::schedule_last(slot& runnable) noexcept {
 
 slot* scheduler::take_run_next() noexcept {
   if (run_next_.load(relaxed) == nullptr) return nullptr;  // relaxed: only the owner fills it
-  return run_next_.exchange(nullptr, acquire);             // pairs with schedule's release
+  perturb(perturb_point::steal);
+  return run_next_.exchange(nullptr, acquire);  // pairs with schedule's release
 }
 
 slot* scheduler::steal_run_next() noexcept {
+  perturb(perturb_point::steal);
   return run_next_.exchange(nullptr, acquire);  // pairs with schedule's release
 }
 
@@ -68,8 +72,13 @@ void scheduler::fire_timers() noexcept {
 // Debug builds let an actor resume on another scheduler than it left, wherever there is one, so
 // that an address of thread-local memory kept across a park shows at once. Offered once: if nobody
 // takes it, it runs here. Not while the CPUs are busy with others' work: whoever offers then loses
-// its own for milliseconds, at each park.
+// its own for milliseconds, at each park. Stress builds do it at random instead, also then.
 bool scheduler::should_migrate([[maybe_unused]] slot& candidate) noexcept {
+  if (perturb_chooses(perturb_point::schedule) && !alone_ && candidate.has_started &&
+      !candidate.migration_tried) {
+    candidate.migration_tried = true;
+    return true;
+  }
 #ifdef SMARM_DEBUG
   if (alone_ || !candidate.has_started || candidate.last_scheduler != index_ ||
       candidate.migration_tried || monotonic_ns() < offer_again_ns_) {
@@ -226,6 +235,7 @@ void scheduler::yield_running() noexcept {
 
 void scheduler::finish_previous(switch_message message) noexcept {
   auto* const previous = static_cast<slot*>(message.from);
+  perturb(perturb_point::switched);
   switch (static_cast<leaving>(message.what)) {
     case leaving::idle:
       return;

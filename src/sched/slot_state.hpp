@@ -36,68 +36,10 @@
 
 #include "base/assert.hpp"
 #include "base/atomic.hpp"
+#include "base/perturb.hpp"
+#include "sched/slot_word.hpp"
 
 namespace smarm::detail {
-
-enum class run_state : std::uint8_t {
-  vacant,    // in a free list; nobody's
-  queued,    // in exactly one run queue or run-next; nobody owns the stack
-  running,   // on a scheduler, which owns the stack
-  notified,  // running, and the wake of the open wait has come already: it will not park
-  parked,    // registered with what it waits for; whoever unparks it owns the next step
-};
-
-// slot_word is a decoded copy of the word.
-class slot_word {
- public:
-  static constexpr std::uint64_t state_mask = 0x7;
-  static constexpr std::uint64_t stop_flag = 1U << 3;
-  static constexpr std::uint64_t shield_flag = 1U << 4;
-  static constexpr std::uint64_t done_flag = 1U << 5;
-  static constexpr unsigned epoch_shift = 6;
-  static constexpr std::uint64_t epoch_one = std::uint64_t{1} << epoch_shift;
-  static constexpr std::uint64_t epoch_mask = ((std::uint64_t{1} << 30) - 1) << epoch_shift;
-  static constexpr unsigned generation_shift = 36;
-  static constexpr std::uint32_t generation_max = (std::uint32_t{1} << 28) - 1;
-  // ticket_mask covers what identifies a wait: generation and epoch.
-  static constexpr std::uint64_t ticket_mask = ~std::uint64_t{0x3f};
-
-  constexpr explicit slot_word(std::uint64_t bits) noexcept : bits_(bits) {}
-
-  static constexpr slot_word make(std::uint32_t generation, run_state state) noexcept {
-    return slot_word((std::uint64_t{generation} << generation_shift) |
-                     static_cast<std::uint64_t>(state));
-  }
-
-  [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return bits_; }
-  [[nodiscard]] constexpr run_state state() const noexcept {
-    return static_cast<run_state>(bits_ & state_mask);
-  }
-  [[nodiscard]] constexpr std::uint32_t generation() const noexcept {
-    return static_cast<std::uint32_t>(bits_ >> generation_shift);
-  }
-  [[nodiscard]] constexpr std::uint64_t ticket() const noexcept { return bits_ & ticket_mask; }
-  [[nodiscard]] constexpr bool stop_requested() const noexcept { return (bits_ & stop_flag) != 0; }
-  [[nodiscard]] constexpr bool is_shielded() const noexcept { return (bits_ & shield_flag) != 0; }
-  [[nodiscard]] constexpr bool is_live() const noexcept {
-    return state() != run_state::vacant && (bits_ & done_flag) == 0;
-  }
-
-  [[nodiscard]] constexpr slot_word with_state(run_state state) const noexcept {
-    return slot_word((bits_ & ~state_mask) | static_cast<std::uint64_t>(state));
-  }
-  [[nodiscard]] constexpr slot_word with_stop() const noexcept {
-    return slot_word(bits_ | stop_flag);
-  }
-  // next_epoch wraps within its field: an epoch comes again after 2^30 waits of one actor, and is
-  // held meanwhile at most by a waker that is just being called.
-  [[nodiscard]] constexpr slot_word next_epoch() const noexcept {
-    return slot_word((bits_ & ~epoch_mask) | ((bits_ + epoch_one) & epoch_mask));
-  }
-
- private:
-  std::uint64_t bits_;
-};
 
 class slot_state {
  public:
@@ -161,6 +103,7 @@ class slot_state {
 };
 
 inline void slot_state::publish_queued() noexcept {
+  perturb(perturb_point::publish);
   const slot_word old(word_.load(relaxed));  // relaxed: vacant, so nobody else writes it
   SMARM_ASSERT(old.state() == run_state::vacant, "only a vacant slot is published", old.bits());
   // release: publishes the fields of the new actor to whoever finds it alive (status, unpark,
@@ -169,6 +112,7 @@ inline void slot_state::publish_queued() noexcept {
 }
 
 inline void slot_state::try_claim() noexcept {
+  perturb(perturb_point::claim);
   constexpr std::uint64_t step = static_cast<std::uint64_t>(run_state::running) -
                                  static_cast<std::uint64_t>(run_state::queued);
   // acquire: pairs with the release of park_return, yield_return or publish_queued that made this
@@ -183,6 +127,7 @@ inline void slot_state::yield_return() noexcept {
     const slot_word old(bits);
     SMARM_ASSERT(old.state() == run_state::running || old.state() == run_state::notified,
                  "only a running actor yields", old.bits());
+    perturb(perturb_point::yield);
     // release: publishes the saved context; pairs with try_claim.
     if (word_.compare_exchange_weak(bits, old.with_state(run_state::queued).bits(), release,
                                     relaxed)) {
@@ -201,6 +146,7 @@ inline slot_state::park_end slot_state::park_return() noexcept {
     const bool stay = old.state() == run_state::notified || stop;
     const slot_word next =
         stay ? old.next_epoch().with_state(run_state::queued) : old.with_state(run_state::parked);
+    perturb(perturb_point::park);
     // release: publishes the saved context; pairs with unpark (acquire), whose queue hands it to
     // try_claim. acquire: pairs with the unpark that noted its wake: what the waker wrote before
     // is passed on by the release of this same exchange.
@@ -211,6 +157,7 @@ inline slot_state::park_end slot_state::park_return() noexcept {
 }
 
 inline void slot_state::set_done() noexcept {
+  perturb(perturb_point::end);
   // relaxed: what the exit publishes goes through the joiner's cell and the hooks' lock; the word
   // itself only has to stop matching, and request_stop's exchange sees it or comes before it.
   const slot_word old(word_.fetch_or(slot_word::done_flag | slot_word::shield_flag, relaxed));
@@ -224,6 +171,7 @@ inline bool slot_state::reclaim() noexcept {
                old.bits());
   const bool used_up = old.generation() == slot_word::generation_max;
   const std::uint32_t next = used_up ? 0 : old.generation() + 1;
+  perturb(perturb_point::end);
   // A store and no exchange: the one write that may still race is a late waker's running ->
   // notified, which is then lost as it should be, or fails on the new generation.
   // release: the next publish may be another thread's; its free list orders the rest.
@@ -237,6 +185,7 @@ inline std::uint64_t slot_state::begin_wait(bool opened) noexcept {
   for (;;) {
     const slot_word old(bits);
     const slot_word next = old.next_epoch().with_state(run_state::running);
+    perturb(perturb_point::begin_wait);
     // relaxed: the ticket is published by the lock or exchange that publishes the registration.
     if (word_.compare_exchange_weak(bits, next.bits(), relaxed, relaxed)) return next.ticket();
   }
@@ -248,6 +197,7 @@ inline bool slot_state::consume_notification() noexcept {
     const slot_word old(bits);
     if (old.state() != run_state::notified) return false;
     const slot_word next = old.next_epoch().with_state(run_state::running);
+    perturb(perturb_point::notified);
     // acquire: pairs with unpark's release: what the waker wrote is visible after the wait.
     if (word_.compare_exchange_weak(bits, next.bits(), acquire, relaxed)) return true;
   }
@@ -262,6 +212,7 @@ inline slot_state::unparked slot_state::unpark(std::uint64_t ticket) noexcept {
     if (!parked && old.state() != run_state::running) return unparked::stale;
     const slot_word next = parked ? old.next_epoch().with_state(run_state::queued)
                                   : old.with_state(run_state::notified);
+    perturb(perturb_point::unpark);
     // release: what the waker wrote before; pairs with try_claim and consume_notification.
     // acquire: pairs with park_return, so that the enqueuer may read the saved context.
     if (word_.compare_exchange_weak(bits, next.bits(), acq_rel, relaxed)) {
@@ -278,6 +229,7 @@ inline slot_state::stop_result slot_state::request_stop(std::uint32_t generation
     const bool wake = old.state() == run_state::parked && !old.is_shielded();
     const slot_word next =
         wake ? old.with_stop().next_epoch().with_state(run_state::queued) : old.with_stop();
+    perturb(perturb_point::stop);
     // release: what the stopper wrote is visible to the unwinding actor; acquire as in unpark.
     if (word_.compare_exchange_weak(bits, next.bits(), acq_rel, relaxed)) {
       return wake ? stop_result::must_enqueue : stop_result::requested;
