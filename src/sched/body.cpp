@@ -78,7 +78,7 @@ void body_header::end(exit_reason reason) noexcept {
   if (cell.exchange(join_cell::ended, acq_rel) == join_cell::awaited) joiner.wake_last();
 }
 
-void* body_allocate(std::size_t size, std::size_t align) noexcept {
+void* body_allocate(std::size_t size, std::size_t align, bool trivial) noexcept {
   align = std::max(align, alignof(std::max_align_t));
   const std::size_t bytes = offset_for(align) + size;
   // The aligned form costs a multiple of the plain one, which serves nearly all.
@@ -90,6 +90,7 @@ void* body_allocate(std::size_t size, std::size_t align) noexcept {
   std::byte* const body = memory + offset_for(align);
   auto* const header = ::new (body - body_offset) body_header;
   header->align = static_cast<std::uint32_t>(align);
+  header->has_trivial_function = trivial;
   return body;
 }
 
@@ -165,6 +166,8 @@ bool body_wait(actor_body& body, deadline when) {
   const struct withdraw {
     body_header& header;
     ~withdraw() {
+      // relaxed: the load after the park acquires, or the stop that unwinds us wants nothing of it.
+      if (header.cell.load(relaxed) == join_cell::ended) return;
       join_cell awaited = join_cell::awaited;
       // relaxed: if it succeeds nobody has read joiner; if not, the load below acquires.
       header.cell.compare_exchange_strong(awaited, join_cell::open, relaxed, relaxed);

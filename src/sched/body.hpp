@@ -38,7 +38,8 @@ struct body_header {
 
   // started: there is, or was, an actor that runs or discards the function. Owner: the spawner.
   bool started = false;
-  std::uint32_t align = 0;  // of the allocation; constant
+  bool has_trivial_function = false;  // nothing to destroy: discard does nothing; constant
+  std::uint32_t align = 0;            // of the allocation; constant
 
   // end publishes the exit and wakes the joiner. Called once, by the exit.
   void end(exit_reason reason) noexcept;

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include <smarm/config.hpp>
 
@@ -13,9 +14,11 @@
 namespace smarm::detail {
 
 exit_hook_list::exit_hook_list(slot& ended) noexcept : first_(nullptr) {
+  // seq_cst: pairs with link and set_done, see exit_hook.hpp.
+  if (ended.hooks.load(seq_cst) == nullptr) return;
   const raw_guard guard(ended.lock);
-  first_ = ended.hooks;
-  ended.hooks = nullptr;
+  first_ = ended.hooks.load(relaxed);   // relaxed: under the lock
+  ended.hooks.store(nullptr, relaxed);  // relaxed: as above
 }
 
 exit_hook_list::~exit_hook_list() {
@@ -30,18 +33,31 @@ void exit_hook_list::call_all(pid who, const exit_reason& why) noexcept {
 }
 
 void exit_hook_list::link(slot& on, exit_hook& hook) noexcept {
-  exit_hook* last = nullptr;
-  for (exit_hook* at = on.hooks; at != nullptr; at = at->next_) last = at;
-  hook.previous_ = last;
+  exit_hook* const first = on.hooks.load(relaxed);  // relaxed: under the lock
   hook.next_ = nullptr;
-  (last == nullptr ? on.hooks : last->next_) = &hook;
+  if (first == nullptr) {
+    hook.previous_ = &hook;
+    on.hooks.store(&hook, seq_cst);  // pairs with the exit's look, see exit_hook.hpp
+    return;
+  }
+  hook.previous_ = std::exchange(first->previous_, &hook);
+  hook.previous_->next_ = &hook;
 }
 
 bool exit_hook_list::unlink(slot& on, exit_hook& hook) noexcept {
-  const bool is_first = on.hooks == &hook;
+  exit_hook* const first = on.hooks.load(relaxed);  // relaxed: under the lock
+  const bool is_first = first == &hook;
   if (!is_first && (hook.previous_ == nullptr || hook.previous_->next_ != &hook)) return false;
-  (is_first ? on.hooks : hook.previous_->next_) = hook.next_;
-  if (hook.next_ != nullptr) hook.next_->previous_ = hook.previous_;
+  if (is_first) {
+    on.hooks.store(hook.next_, relaxed);  // relaxed: an exit that still sees it takes the lock
+  } else {
+    hook.previous_->next_ = hook.next_;
+  }
+  if (hook.next_ != nullptr) {
+    hook.next_->previous_ = hook.previous_;
+  } else if (!is_first) {
+    first->previous_ = hook.previous_;
+  }
   hook.next_ = nullptr;
   hook.previous_ = nullptr;
   return true;
@@ -51,10 +67,12 @@ bool add_exit_hook(pid who, exit_hook& hook) noexcept {
   slot* const found = find_slot(who);
   if (found == nullptr) return false;
   const raw_guard guard(found->lock);
-  // Under the lock that the exit takes after set_done: alive now, so the exit will find the hook.
-  if (!found->state.is_live(who.generation)) return false;
-  hook.add_reference();
   exit_hook_list::link(*found, hook);
+  if (!found->state.is_live_since(who.generation)) {
+    (void)exit_hook_list::unlink(*found, hook);
+    return false;
+  }
+  hook.add_reference();
   return true;
 }
 

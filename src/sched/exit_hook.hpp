@@ -3,6 +3,11 @@
 // Hooks hang on the actor's slot under the slot's lock. The exit takes the whole list at once and
 // then calls each hook outside the lock, so a hook that is removed at that moment may still be
 // called: it is counted by reference and must bear a late call.
+//
+// An exit without hooks, as nearly all are, takes no lock. Who hangs a hook on writes it and then
+// reads the state word; the exit writes the word and then reads whether there is a hook. All four
+// are seq_cst, so one of the two sees the other: the exit finds the hook, or who hung it on finds
+// the actor done and takes it off again.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +43,7 @@ class exit_hook {
  private:
   friend struct exit_hook_list;
   exit_hook* next_ = nullptr;      // guarded by the lock of the slot it hangs on
-  exit_hook* previous_ = nullptr;  // likewise
+  exit_hook* previous_ = nullptr;  // likewise; the first one's is the last
   atomic<std::uint32_t> references_{1};
 };
 

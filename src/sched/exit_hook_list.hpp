@@ -1,8 +1,7 @@
 // exit_hook_list is the list of hooks that an exit took off its actor's slot, and who reports a
 // failure that has no one to report to.
 //
-// Threads: the scheduler that ran the actor, once, after set_done: add_exit_hook looks at the state
-// under the slot's lock, so no hook can come after.
+// Threads: the scheduler that ran the actor, once, after set_done: no hook comes after (exit_hook).
 #pragma once
 
 #include <smarm/exit_reason.hpp>

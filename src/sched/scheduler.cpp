@@ -307,6 +307,7 @@ exit_reason scheduler::run_body(slot& self) noexcept {
 void scheduler::publish_end(slot& self, exit_reason why) noexcept {
   body_header& header = *self.body;
   self.state.set_done();
+  ++self.shield_depth;  // set_done shields; no stop_shield of a result's destructor undoes it
   exit_hook_list hooks(self);
   const bool nobody_learns = why.is_failed() && hooks.empty() && !header.has_holder();
   const pid who = header.who;
@@ -334,8 +335,10 @@ void scheduler::actor_main(void* from, std::uintptr_t what) noexcept {
   exit_reason why = run_body(self);
   // From here on a pending stop cuts no wait of the actor: only destructors are left, which must
   // not throw. By the depth, so that a shield within them does not take this one along.
-  self.add_shield();
-  body_of(*self.body).discard();
+  if (!self.body->has_trivial_function) {
+    self.add_shield();
+    body_of(*self.body).discard();
+  }
   // PARKS: the body has, so the scheduler is looked up anew.
   publish_end(self, std::move(why));
   current()->leave_ended(self);

@@ -34,14 +34,15 @@ struct alignas(64) slot {
   // name a runtime that is gone: runtime cores are type-stable too.
   atomic<runtime_core*> owner{nullptr};
 
-  slot* next_free = nullptr;               // while vacant: guarded by whoever holds the free list
-  exit_hook* hooks = nullptr;              // guarded by lock
-  raw_mutex lock;                          // leaf; guards hooks against add, remove and the exit
-  std::uint32_t index = 0;                 // constant
-  std::uint32_t generation = 0;            // of the present actor; as context
-  std::uint32_t stack_size = 0;            // in KiB, 0: the last resort's; as context
-  std::uint32_t last_scheduler = 0;        // which scheduler ran it last; as context
-  std::uint16_t shield_depth = 0;          // of stop_shields; as context
+  slot* next_free = nullptr;  // while vacant: guarded by whoever holds the free list
+  // The first hook. Written under lock (seq_cst where it is the first), read without by the exit.
+  atomic<exit_hook*> hooks{nullptr};
+  raw_mutex lock;                    // leaf; guards the hooks against add, remove and the exit
+  std::uint32_t index = 0;           // constant
+  std::uint32_t generation = 0;      // of the present actor; as context
+  std::uint32_t stack_size = 0;      // in KiB, 0: the last resort's; as context
+  std::uint32_t last_scheduler = 0;  // which scheduler ran it last; as context
+  std::uint16_t shield_depth = 0;    // of stop_shields; as context
   wait_reason reason = wait_reason::none;  // why it is parked; as context
   bool wait_opened = false;      // the present epoch was given out and not ended by a wake
   bool has_started = false;      // it has a stack with a saved context

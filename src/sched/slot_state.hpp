@@ -61,8 +61,13 @@ class slot_state {
 
   // is_live tells whether the actor of that generation lives; total over forged generations.
   [[nodiscard]] bool is_live(std::uint32_t generation) const noexcept {
-    const slot_word now = status();
-    return now.generation() == generation && now.is_live();
+    return status().is_live_as(generation);
+  }
+
+  // is_live_since: as is_live; true: the exit will see what the caller stored (seq_cst) before.
+  [[nodiscard]] bool is_live_since(std::uint32_t generation) const noexcept {
+    // seq_cst: pairs with set_done, see sched/exit_hook.hpp
+    return slot_word(word_.load(seq_cst)).is_live_as(generation);
   }
 
   // publish_queued brings a vacant slot's next actor to life. Its fields have been written.
@@ -89,8 +94,9 @@ class slot_state {
   [[nodiscard]] slot_word peek() const noexcept {
     return slot_word(word_.load(relaxed));  // relaxed: own word; park_return decides for good
   }
-  void set_shield() noexcept;
-  void clear_shield() noexcept;
+  // relaxed: request_stop's exchange on the same word sees the shield or is seen by it.
+  void set_shield() noexcept { word_.fetch_or(slot_word::shield_flag, relaxed); }
+  void clear_shield() noexcept { word_.fetch_and(~slot_word::shield_flag, relaxed); }
 
   // unpark ends the wait `ticket`. Any thread.
   [[nodiscard]] unparked unpark(std::uint64_t ticket) noexcept;
@@ -158,9 +164,9 @@ inline slot_state::park_end slot_state::park_return() noexcept {
 
 inline void slot_state::set_done() noexcept {
   perturb(perturb_point::end);
-  // relaxed: what the exit publishes goes through the joiner's cell and the hooks' lock; the word
-  // itself only has to stop matching, and request_stop's exchange sees it or comes before it.
-  const slot_word old(word_.fetch_or(slot_word::done_flag | slot_word::shield_flag, relaxed));
+  // seq_cst: pairs with is_live_since, see sched/exit_hook.hpp. What the exit does goes through the
+  // joiner's cell; request_stop's exchange sees this or comes before it.
+  const slot_word old(word_.fetch_or(slot_word::done_flag | slot_word::shield_flag, seq_cst));
   SMARM_ASSERT(old.state() == run_state::running || old.state() == run_state::notified,
                "only a running actor ends", old.bits());
 }
@@ -225,7 +231,7 @@ inline slot_state::stop_result slot_state::request_stop(std::uint32_t generation
   std::uint64_t bits = word_.load(relaxed);  // relaxed: the exchange below validates it
   for (;;) {
     const slot_word old(bits);
-    if (old.generation() != generation || !old.is_live()) return stop_result::no_such_actor;
+    if (!old.is_live_as(generation)) return stop_result::no_such_actor;
     const bool wake = old.state() == run_state::parked && !old.is_shielded();
     const slot_word next =
         wake ? old.with_stop().next_epoch().with_state(run_state::queued) : old.with_stop();
@@ -235,15 +241,6 @@ inline slot_state::stop_result slot_state::request_stop(std::uint32_t generation
       return wake ? stop_result::must_enqueue : stop_result::requested;
     }
   }
-}
-
-inline void slot_state::set_shield() noexcept {
-  // relaxed: request_stop's exchange on the same word sees it or is seen by it.
-  word_.fetch_or(slot_word::shield_flag, relaxed);
-}
-
-inline void slot_state::clear_shield() noexcept {
-  word_.fetch_and(~slot_word::shield_flag, relaxed);  // relaxed: as set_shield
 }
 
 }  // namespace smarm::detail

@@ -124,13 +124,13 @@ class Server:
                              if line.startswith("voluntary_ctxt_switches"))
         return count
 
-    def end(self, timeout=30):
+    def end(self, timeout=120):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=timeout)
 
 
-def eventually(check, what, timeout=30):
+def eventually(check, what, timeout=120):
     until = time.monotonic() + timeout
     while not check():
         assert time.monotonic() < until, "never happened: " + what

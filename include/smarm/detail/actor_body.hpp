@@ -51,9 +51,10 @@ struct start_options {
 };
 
 // The core's side, in src/sched. Bodies are allocated, shared and freed there.
-void* body_allocate(std::size_t size, std::size_t align) noexcept;  // null without memory
-void body_deallocate(void* unborn) noexcept;                        // constructing the body threw
-void body_release(actor_body& body) noexcept;                       // gives one reference back
+// body_allocate returns null without memory. `trivial`: the function has a trivial destructor.
+void* body_allocate(std::size_t size, std::size_t align, bool trivial) noexcept;
+void body_deallocate(void* unborn) noexcept;   // constructing the body threw
+void body_release(actor_body& body) noexcept;  // gives one reference back
 std::error_code body_start(actor_body& body, runtime_core* where, const start_options& options);
 bool body_wait(actor_body& body, deadline when);  // true: the actor has ended
 bool body_has_ended(const actor_body& body) noexcept;
@@ -144,7 +145,8 @@ class closure_body final : public result_body<Result> {
 // throws passes.
 template <class Body, class F>
 body_ref make_body(F&& function) {
-  void* memory = body_allocate(sizeof(Body), alignof(Body));
+  constexpr bool trivial = std::is_trivially_destructible_v<std::decay_t<F>>;
+  void* memory = body_allocate(sizeof(Body), alignof(Body), trivial);
   if (memory == nullptr) return {};
   try {
     return body_ref(::new (memory) Body(std::in_place, std::forward<F>(function)));
