@@ -192,6 +192,7 @@ void blocking_pool::work(worker& self) noexcept {
         --queued_;
         job->state_ = pool_job::job_state::running;
       } else if (stopping_) {
+        --threads_;
         break;
       } else {
         self.called.store(0, relaxed);  // relaxed: callers write it under the same lock
@@ -223,7 +224,7 @@ void blocking_pool::run_job(pool_job& job) noexcept {
 }
 
 // wait_for_call sleeps on the idle stack; false: nobody called for blocking_idle, and the worker is
-// off the stack.
+// off the stack and counted out.
 bool blocking_pool::wait_for_call(worker& self) noexcept {
   const std::int64_t until = add_saturating(monotonic_ns(), idle_max_.count());
   for (;;) {
@@ -231,7 +232,9 @@ bool blocking_pool::wait_for_call(worker& self) noexcept {
     if (futex_wait(self.called, 0, until) != futex_result::timed_out) continue;
     const raw_guard guard(lock_);
     if (self.called.load(relaxed) != 0) return true;  // relaxed: written under this lock
+    // In one step: a submitter that finds nobody idle must not count on who is about to end.
     idle_.erase(self);
+    --threads_;
     return false;
   }
 }
@@ -240,7 +243,6 @@ void blocking_pool::end(worker& self) noexcept {
   std::unique_ptr<worker> before;
   {
     const raw_guard guard(lock_);
-    --threads_;
     before = std::exchange(last_ended_, std::unique_ptr<worker>(&self));
   }
   if (before != nullptr) before->thread.join();

@@ -95,7 +95,7 @@ class blocking_pool final : public driver {
   unsigned queued_ = 0;                 // length of queue_
   unsigned coming_ = 0;                 // threads called or done with a job, on the way to queue_
   intrusive_list<worker> idle_;         // the last to become idle in front
-  unsigned threads_ = 0;                // that run or are being started
+  unsigned threads_ = 0;                // that are being started, run, or can be called
   bool stopping_ = false;               // set once, by the destructor
   std::unique_ptr<worker> last_ended_;  // to be joined by the next that ends, or the destructor
 
