@@ -17,6 +17,7 @@
 #include "base/atomic.hpp"
 #include "base/clock.hpp"
 #include "base/futex.hpp"
+#include "base/perturb.hpp"
 #include "base/raw_mutex.hpp"
 #include "fiber/current.hpp"
 #include "tests/model/protocol.hpp"
@@ -30,6 +31,8 @@ using ::smarm::detail::futex_result;
 using ::smarm::detail::futex_wait;
 using ::smarm::detail::futex_wake;
 using ::smarm::detail::never_ns;
+using ::smarm::detail::perturb;
+using ::smarm::detail::perturb_point;
 using ::smarm::detail::raw_guard;
 using ::smarm::detail::raw_mutex;
 using ::smarm::detail::relaxed;
