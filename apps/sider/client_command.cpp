@@ -65,6 +65,23 @@ bool read_filter(argument_list words, kill_filter& filter, reply_writer reply) {
   return true;
 }
 
+void write_client_help(reply_writer reply) {
+  static constexpr std::string_view lines[] = {
+      "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+      "GETNAME",
+      "GETREDIR",
+      "ID",
+      "INFO",
+      "KILL <ip:port> | [ID <id>] [ADDR <ip:port>] [LADDR <ip:port>] [TYPE (NORMAL|PUBSUB)] "
+      "[SKIPME (YES|NO)]",
+      "LIST [TYPE (NORMAL|PUBSUB) | ID <id> ...]",
+      "NO-EVICT (ON|OFF)",
+      "SETNAME <name>",
+  };
+  reply.array_header(std::size(lines));
+  for (const std::string_view line : lines) reply.simple(line);
+}
+
 }  // namespace
 
 void connection::client_command(argument_list arguments, reply_writer reply) {
@@ -99,6 +116,8 @@ void connection::client_command(argument_list arguments, reply_writer reply) {
     reply.ok();
   } else if (is("getredir")) {
     if (arity(count == 2)) reply.integer(-1);
+  } else if (is("help")) {
+    if (arity(count == 2)) write_client_help(reply);
   } else {
     reply.error("ERR unknown subcommand '" + std::string(verb.substr(0, 128)) +
                 "'. Try CLIENT HELP.");

@@ -162,13 +162,24 @@ void connection::debug(argument_list arguments, reply_writer reply) {
   reply.ok();
 }
 
+// shutdown takes what Redis takes and refuses what it refuses, which matters here: a word that was
+// passed over would end the server. There is never one in progress that ABORT could call off.
 void connection::shutdown(argument_list arguments, reply_writer reply) {
-  for (const std::string_view word : arguments.subspan(1)) {
-    const bool known = std::ranges::any_of(
-        std::initializer_list<std::string_view>{"nosave", "save", "now", "force"},
+  const argument_list words = arguments.subspan(1);
+  const auto has = [&](std::string_view name) {
+    return std::ranges::any_of(words, [&](std::string_view w) { return equals_caseless(w, name); });
+  };
+  const bool known = std::ranges::all_of(words, [](std::string_view word) {
+    return std::ranges::any_of(
+        std::initializer_list<std::string_view>{"nosave", "save", "now", "force", "abort"},
         [&](std::string_view each) { return equals_caseless(word, each); });
-    if (!known) return reply.error(syntax_error);
+  });
+  const bool aborts = has("abort");
+  const bool plain_abort = words.size() == 1;
+  if (!known || (has("save") && has("nosave")) || (aborts && !plain_abort)) {
+    return reply.error(syntax_error);
   }
+  if (aborts) return reply.error("ERR No shutdown in progress.");
   closing_ = true;
   server_.terminate();
 }
@@ -231,6 +242,9 @@ void connection::command_info(argument_list arguments, reply_writer reply) {
         write_command(reply, *found);
       }
     }
+  } else if (equals_caseless(verb, "help")) {
+    write_help(reply, {"COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", "COUNT",
+                       "DOCS [<command-name> ...]", "INFO [<command-name> ...]", "LIST"});
   } else {
     unknown_subcommand(reply, "command", verb);
   }

@@ -218,6 +218,12 @@ void connection::pubsub(argument_list arguments, reply_writer reply) {
     }
   } else if (equals_caseless(verb, "numpat") && rest.empty()) {
     reply.integer(static_cast<std::int64_t>(server_.hub().pattern_count()));
+  } else if (equals_caseless(verb, "help") && rest.empty()) {
+    reply.array_header(4);
+    reply.simple("PUBSUB <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+    reply.simple("CHANNELS [<pattern>]");
+    reply.simple("NUMPAT");
+    reply.simple("NUMSUB [<channel> ...]");
   } else {
     reply.error("ERR unknown subcommand or wrong number of arguments for '" +
                 std::string(verb.substr(0, 128)) + "'. Try PUBSUB HELP.");

@@ -75,7 +75,7 @@ CONFIG SET databases 4 | CONFIG foo | CONFIG RESETSTAT | COMMAND foo | COMMAND I
 HELLO 3x | HELLO 4 | HELLO 2 SETNAME | HELLO 2 foo | TIME x | DEBUG | BLPOP k x | BLPOP k -1 | BLPOP k
 SET str v | BLPOP str 1 | BLPOP none str 1 | RPUSH bl a b | BLPOP bl 1 | BRPOP none bl 1 | BLPOP none 0.01 | BRPOP none 0.01
 PUBLISH ch x | PUBSUB CHANNELS | PUBSUB NUMSUB a b | PUBSUB NUMSUB | PUBSUB NUMPAT | UNSUBSCRIBE | UNSUBSCRIBE a | PUNSUBSCRIBE
-SHUTDOWN foo | RESET | GET | get s | gEt s | MSET x 1 x 2 | GET x | EXPIRE | PUBLISH a | SUBSCRIBE | FLUSHALL ASYNC | DBSIZE | RANDOMKEY
+SHUTDOWN foo | SHUTDOWN NOSAVE SAVE | SHUTDOWN ABORT | SHUTDOWN ABORT NOW | RESET | GET | get s | gEt s | MSET x 1 x 2 | GET x | EXPIRE | PUBLISH a | SUBSCRIBE | FLUSHALL ASYNC | DBSIZE | RANDOMKEY
 """
 
 # Streams that break the protocol; each gets a connection of its own, which must end alike.

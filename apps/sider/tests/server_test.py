@@ -333,6 +333,14 @@ def test_clients_can_be_listed_named_and_killed(server):
     assert c("CLIENT", "KILL", "ID", str(c("CLIENT", "ID")), "SKIPME", "no") == 1 and c.at_end()
 
 
+def test_containers_that_point_to_their_help_have_it(server):
+    c = server.client()
+    for container in ("CLIENT", "COMMAND", "CONFIG", "PUBSUB"):
+        assert container + " HELP" in error_of(c(container, "nonsense"))
+        lines = c(container, "HELP")
+        assert lines[0].startswith(container + " <subcommand>") and len(lines) > 2
+
+
 def test_renames_over_shards_keep_value_and_deadline(server):
     c = server.client()
     for i in range(50):
@@ -469,6 +477,8 @@ def test_a_second_signal_ends_at_once(server):
 def test_shutdown_and_quit(server):
     c, q = server.client(), server.client()
     assert q("QUIT") == "OK" and q.at_end()
+    for refused in (["NOSAVE", "SAVE"], ["ABORT"], ["ABORT", "NOW"], ["NOSAVE", "later"]):
+        assert error_of(c("SHUTDOWN", *refused)), refused
     c.send("SHUTDOWN", "NOSAVE")
     assert c.at_end()
     assert server.process.wait(timeout=120) == 0
