@@ -79,6 +79,7 @@ class connection {
   void debug(argument_list arguments, reply_writer reply);
   void shutdown(argument_list arguments, reply_writer reply);
   void config(argument_list arguments, reply_writer reply);
+  void set_config(argument_list pairs, reply_writer reply);
   void command_info(argument_list arguments, reply_writer reply);
   void info(argument_list arguments, reply_writer reply);
   void info_server(std::string& text);

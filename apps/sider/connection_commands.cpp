@@ -184,6 +184,23 @@ void connection::shutdown(argument_list arguments, reply_writer reply) {
   server_.terminate();
 }
 
+// set_config sets all or nothing: what was set before one that fails gets back the value it had.
+void connection::set_config(argument_list pairs, reply_writer reply) {
+  const auto before = server_.config().matching({"*"});
+  for (std::size_t i = 0; i < pairs.size(); i += 2) {
+    const auto changed = server_.config().set(pairs[i], pairs[i + 1]);
+    if (changed) continue;
+    for (std::size_t back = 0; back < i; back += 2) {
+      for (const auto& [name, value] : before) {
+        if (!equals_caseless(pairs[back], name)) continue;
+        static_cast<void>(server_.config().set(name, value));
+      }
+    }
+    return reply.error("ERR " + changed.error());
+  }
+  reply.ok();
+}
+
 void connection::config(argument_list arguments, reply_writer reply) {
   const std::string_view verb = arguments[1];
   const argument_list rest = arguments.subspan(2);
@@ -197,11 +214,7 @@ void connection::config(argument_list arguments, reply_writer reply) {
     }
   } else if (equals_caseless(verb, "set")) {
     if (rest.size() < 2 || rest.size() % 2 != 0) return write_arity_error(reply, "config|set");
-    for (std::size_t i = 0; i < rest.size(); i += 2) {
-      const auto changed = server_.config().set(rest[i], rest[i + 1]);
-      if (!changed) return reply.error("ERR " + changed.error());
-    }
-    reply.ok();
+    set_config(rest, reply);
   } else if (equals_caseless(verb, "resetstat")) {
     reply.ok();
   } else if (equals_caseless(verb, "rewrite")) {
