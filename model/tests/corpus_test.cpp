@@ -10,6 +10,7 @@
 #include <string>
 
 #include "litmus.hpp"
+#include "model/sanitizer_options.hpp"  // once in this program
 
 namespace {
 

@@ -13,6 +13,7 @@
 #include "model/engine.hpp"
 #include "model/engine_judge.hpp"
 #include "model/engine_threads.hpp"
+#include "model/sanitizer_options.hpp"
 
 namespace model::detail {
 

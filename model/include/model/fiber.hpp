@@ -34,12 +34,6 @@ struct __cxa_eh_globals;
 extern "C" __cxa_eh_globals* __cxa_get_globals() noexcept;
 }  // namespace __cxxabiv1
 
-#if defined(MODEL_ASAN)
-// A run that is given up leaves what it had allocated on the ordinary heap; for the program under
-// test it is the arena that looks for leaks.
-extern "C" [[gnu::used]] inline const char* __asan_default_options() { return "detect_leaks=0"; }
-#endif
-
 namespace model {
 
 // What the C++ runtime keeps per OS thread about exceptions in flight (Itanium ABI, section 2.2.2).
