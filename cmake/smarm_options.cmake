@@ -22,7 +22,9 @@ set_target_properties(smarm_options PROPERTIES INTERFACE_POSITION_INDEPENDENT_CO
 target_include_directories(smarm_options INTERFACE
   ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_compile_options(smarm_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic $<$<BOOL:${SMARM_WERROR}>:-Werror>>
+  # Our warnings are ours: a project that adds this one keeps its own.
+  $<$<AND:$<BOOL:${PROJECT_IS_TOP_LEVEL}>,$<COMPILE_LANGUAGE:CXX>>:-Wall -Wextra -Wpedantic>
+  $<$<AND:$<BOOL:${SMARM_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>
   # Frame pointers: perf and our own backtraces walk them. Clash protection: a frame larger than
   # the guard page must touch it on the way and not step over it.
   # Interposition: nobody replaces one of our functions, so the compiler may inline them.
