@@ -67,26 +67,6 @@ socket_address ipv6(in6_addr host, std::uint16_t port, std::uint32_t scope) noex
   return pack(address);
 }
 
-// parse_numeric adds the address to `found` if the host is one in numbers.
-bool parse_numeric(const std::string& host, std::uint16_t port,
-                   std::vector<socket_address>& found) {
-  in_addr four;
-  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) {
-    found.push_back(ipv4(four, port));
-    return true;
-  }
-  const auto percent = host.find('%');  // fe80::1%eth0
-  in6_addr six;
-  if (::inet_pton(AF_INET6, host.substr(0, percent).c_str(), &six) != 1) return false;
-  std::uint32_t scope = 0;
-  if (percent != std::string::npos) {
-    scope = ::if_nametoindex(host.c_str() + percent + 1);
-    if (scope == 0) return false;
-  }
-  found.push_back(ipv6(six, port, scope));
-  return true;
-}
-
 // lookup is a getaddrinfo with everything it reads and writes, so that it can be left behind.
 class lookup final : public pool_job {
  public:
@@ -130,7 +110,27 @@ class lookup final : public pool_job {
   std::unique_ptr<addrinfo, free_list> list_;
 };
 
+// has_zero tells of a host that the calls below would take for the text before its zero byte.
+bool has_zero(const std::string& host) noexcept { return host.find('\0') != std::string::npos; }
+
 }  // namespace
+
+std::optional<socket_address> numeric_address(const std::string& host, std::uint16_t port) {
+  if (has_zero(host)) return std::nullopt;
+  in_addr four;
+  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return ipv4(four, port);
+  const auto percent = host.find('%');  // fe80::1%eth0
+  in6_addr six;
+  if (::inet_pton(AF_INET6, host.substr(0, percent).c_str(), &six) != 1) return std::nullopt;
+  std::uint32_t scope = 0;
+  if (percent != std::string::npos) {
+    // Only an address of a link has a scope by name; what else may stand there, getaddrinfo knows.
+    if (!IN6_IS_ADDR_LINKLOCAL(&six) && !IN6_IS_ADDR_MC_LINKLOCAL(&six)) return std::nullopt;
+    scope = ::if_nametoindex(host.c_str() + percent + 1);
+    if (scope == 0) return std::nullopt;
+  }
+  return ipv6(six, port, scope);
+}
 
 io_result<std::vector<socket_address>> resolve(const std::string& host, std::uint16_t port,
                                                deadline until) {
@@ -140,7 +140,11 @@ io_result<std::vector<socket_address>> resolve(const std::string& host, std::uin
     found.push_back(ipv4(in_addr{INADDR_ANY}, port));  // IPv6 at all
     return found;
   }
-  if (parse_numeric(host, port, found)) return found;
+  if (has_zero(host)) return failure(std::errc::invalid_argument);
+  if (const auto numeric = numeric_address(host, port)) {
+    found.push_back(*numeric);
+    return found;
+  }
   const auto job = std::make_shared<lookup>(host, port);
   runtime_core* const runtime = current_runtime();
   if (runtime == nullptr) {

@@ -126,6 +126,24 @@ TEST_P(blocking_test, threads_are_started_as_jobs_come_and_end_when_idle) {
   EXPECT_EQ(threads_named("smarm-blocking"), 0U);
 }
 
+// The thread that was idle last is called first, so that the others come to the end of their time.
+TEST_P(blocking_test, a_pool_with_little_to_do_shrinks_while_it_works) {
+  config how = make_config();
+  how.blocking_idle = 50ms;
+  run(how, [] {
+    gate held;
+    std::vector<join_handle<void>> jobs;
+    for (int i = 0; i < 8; ++i) jobs.push_back(spawn([&] { blocking([&] { held.pass(); }); }));
+    eventually([&] { return held.waiting == 8; });
+    held.open();
+    for (auto& job : jobs) EXPECT_TRUE(job.join().has_value());
+    eventually([] {
+      for (int i = 0; i < 50; ++i) blocking([] {});
+      return threads_named("smarm-blocking") == 1;
+    });
+  });
+}
+
 TEST_P(blocking_test, an_idle_thread_is_used_again) {
   run([] {
     for (int i = 0; i < 200; ++i) blocking([] {});

@@ -31,6 +31,10 @@ io_result<local_address> to_address(const std::string& path) {
   to.address.sun_family = AF_UNIX;
   if (path.empty()) return failure(std::errc::invalid_argument);
   to.is_abstract = path.front() == '@' || path.front() == '\0';
+  // The kernel would take the path up to its first zero byte: the name of another file.
+  if (!to.is_abstract && path.find('\0') != std::string::npos) {
+    return failure(std::errc::invalid_argument);
+  }
   // A path in the file system needs room for the zero byte at its end; an abstract name has none.
   const std::size_t room = sizeof to.address.sun_path - (to.is_abstract ? 0 : 1);
   if (path.size() > room) return failure(std::errc::filename_too_long);

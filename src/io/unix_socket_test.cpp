@@ -153,6 +153,10 @@ TEST_P(unix_socket_test, bad_paths_are_errors) {
   run([] {
     EXPECT_TRUE(is_error(unix_listener::bind(""), std::errc::invalid_argument));
     EXPECT_TRUE(is_error(unix_listener::bind(std::string(108, 'x')), std::errc::filename_too_long));
+    const fresh_directory place;
+    EXPECT_TRUE(is_error(unix_listener::bind(place.path + std::string("\0.new", 5)),
+                         std::errc::invalid_argument));
+    EXPECT_FALSE(place.exists()) << "bound up to the zero byte";
     EXPECT_TRUE(is_error(unix_stream::connect("/nonexistent/socket"),
                          std::errc::no_such_file_or_directory));
   });
