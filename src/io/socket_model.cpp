@@ -148,7 +148,7 @@ PROTOCOL(socket_close_against_close) {
                   [&] { closed[1] = close_socket(fd, 1); },
                   [&] {
                     const socket_hold held(fd, 1);
-                    if (held) model::expect(system.poll(POLLIN) != POLLNVAL, "open while held");
+                    if (held) static_cast<void>(system.receive());  // open while held
                   });
   model::expect(closed[0] != closed[1] && system.is_closed(), "one of them closes it");
 }
@@ -178,6 +178,41 @@ PROTOCOL(socket_reuse_against_late_handle) {
   model::expect(second->is_open() && !close_socket(the_fd, 1), "the next socket is not the first");
   const socket_hold held(the_fd, 1);
   model::expect(!held, "nobody enters the first any more");
+}
+
+// Who enters a socket, by a number that it has guessed, sees what was made of it before.
+PROTOCOL(socket_adopt_against_enter) {
+  stage here;
+  kernel system;
+  model::cell<int> made{0};
+  std::optional<stream_socket> socket;
+  model::parallel(
+      [&] {
+        made.write(1);
+        socket.emplace(open());
+      },
+      [&] {
+        const socket_hold held(the_fd, 1);
+        if (!held) return;
+        model::expect(made.read() == 1 && held.is_open(), "what the maker did before");
+        static_cast<void>(system.receive());
+      });
+}
+
+// Whoever sees a socket closed sees what its closer did before.
+PROTOCOL(socket_close_against_look) {
+  stage here;
+  kernel system;
+  model::cell<int> done{0};
+  stream_socket socket = open();
+  model::parallel(
+      [&] {
+        done.write(1);
+        model::expect(close_socket(the_fd, 1), "nobody else closes it");
+      },
+      [&] {
+        if (!system.entry.is_open(1)) model::expect(done.read() == 1, "what the closer did");
+      });
 }
 
 }  // namespace

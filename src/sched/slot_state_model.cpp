@@ -282,6 +282,22 @@ PROTOCOL(slot_stop_against_shield) {
   model::expect(pending && stopped != stop_result::no_such_actor, "the stop has ended the wait");
 }
 
+// A stop that meets a yield, or a wait that is opened anew, is not overwritten.
+PROTOCOL(slot_stop_against_yield_and_reopening) {
+  word_model slot;
+  static_cast<void>(slot.state.begin_wait(false));
+  stop_result stopped{};
+  model::parallel(
+      [&] {
+        static_cast<void>(slot.state.begin_wait(true));
+        slot.state.yield_return();
+        slot.state.try_claim();
+      },
+      [&] { stopped = slot.stop(1); });
+  model::expect(stopped == stop_result::requested, "a running or queued actor is only asked");
+  model::expect(slot.state.peek().stop_requested(), "the stop is not lost");
+}
+
 // The exit hides the actor: who finds it alive before may stop it in vain, who comes after learns
 // so.
 PROTOCOL(slot_stop_against_exit) {

@@ -167,6 +167,7 @@ int kernel::control(int operation, std::uint32_t events, std::uint64_t data) noe
 }
 
 long kernel::receive() noexcept {
+  static_cast<void>(file_.read());
   const state before = update([](state& now) { now.bytes = 0; });
   model::expect(!before.closed, "a system call meets an open descriptor");
   return before.bytes == 0 ? -EAGAIN : before.bytes;
@@ -180,6 +181,7 @@ int kernel::poll(short events) noexcept {
 }
 
 void kernel::close() noexcept {
+  file_.write(1);
   const state before = update(
       [](state& now) {
         const bool stopped = now.stopped;

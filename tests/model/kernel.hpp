@@ -11,6 +11,7 @@
 #include "base/atomic.hpp"
 #include "io/epoll_set.hpp"
 #include "io/fd_table.hpp"
+#include "model/cell.hpp"
 
 namespace smarm::under_model {
 
@@ -73,6 +74,8 @@ class kernel {
   state update(Change change, std::memory_order order = detail::relaxed) noexcept;
 
   detail::atomic<std::uint64_t> word_{0};
+  // The open file: who uses it races with who closes it, unless the source has ordered the two.
+  model::cell<int> file_{0};
 };
 
 }  // namespace smarm::under_model

@@ -13,7 +13,8 @@ class parcel {
   parcel& operator=(parcel&&) = delete;
   parcel(const parcel&) = delete;
   parcel& operator=(const parcel&) = delete;
-  ~parcel() = default;
+  // Its end is a look at it, so that whoever destroys it has to come after whoever made it.
+  ~parcel() { static_cast<void>(content_.read()); }
 
   [[nodiscard]] int content() const { return content_.read(); }
 
