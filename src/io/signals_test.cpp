@@ -112,6 +112,10 @@ TEST_P(signals_test, a_signal_arrives_where_every_other_thread_has_it_blocked) {
       send_to_self(SIGTERM);
       EXPECT_EQ(received.recv(), SIGTERM);
     }
+    // Whoever receives them for us is there by now, and has to learn of another one.
+    signals later({SIGUSR2});
+    send_to_self(SIGUSR2);
+    EXPECT_EQ(later.recv(), SIGUSR2);
   });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
