@@ -30,8 +30,6 @@ using under_model::ending;
 using under_model::kernel;
 using under_model::stage;
 
-constexpr std::int64_t soon = 100;
-
 // A job that may be left behind counts without the checker: its shared_ptr orders the accesses by a
 // count that the checker does not see.
 struct shared_job final : pool_job {

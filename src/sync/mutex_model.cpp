@@ -24,7 +24,6 @@ using under_model::actor;
 using under_model::ending;
 using under_model::stage;
 
-constexpr std::int64_t soon = 100;
 constexpr std::int64_t beyond_handover = 5'000'000;
 
 struct guarded {
