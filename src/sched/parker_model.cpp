@@ -141,6 +141,21 @@ PROTOCOL(thread_parker_park_against_wake) {
       });
 }
 
+PROTOCOL(thread_parker_wake_against_deadline) {
+  thread_parker sleeper;
+  model::cell<int> news{0};
+  const std::uint32_t epoch = sleeper.begin_wait();
+  model::parallel(
+      [&] {
+        if (!sleeper.park(epoch, 100)) return;
+        model::expect(news.read() == 1, "what the waker wrote, however late it came");
+      },
+      [&] {
+        news.write(1);
+        sleeper.wake(epoch);
+      });
+}
+
 PROTOCOL(thread_parker_stale_wake) {
   thread_parker sleeper;
   model::cell<int> news{0};
