@@ -13,7 +13,7 @@
 //   - of two that park beside queued work because the other is awake, one stays.
 // Bounds: each scheduler goes round its loop until what is published has been done; parkers are as
 // parker_model.cpp proves them. The loops are those of scheduler::sleep, cut to what the model is
-// about; the whole of it is under scheduler_model.cpp.
+// about; the loop of a scheduler as a whole is under no model.
 // Outside: time as such. Who sleeps towards the right moment counts as woken by it.
 #include <array>
 

@@ -55,10 +55,10 @@ void deliver(slot& target, std::uint64_t ticket, bool last) noexcept {
   // another actor since, this is that one's runtime and unpark below finds the ticket stale.
   runtime_core* const core = target.owner.load(relaxed);
   scheduler* const here = scheduler::current();
-  // The saved context lies on its stack's top lines, which the switch will want at once.
-  __builtin_prefetch(target.context.sp);
   if (here != nullptr && &here->core() == core) {
     if (target.state.unpark(ticket) != slot_state::unparked::must_enqueue) return;
+    // The saved context lies on its stack's top lines, which the switch will want at once.
+    __builtin_prefetch(target.context.sp);
     if (last) {
       here->schedule_last(target);
     } else {
