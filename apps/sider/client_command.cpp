@@ -72,8 +72,8 @@ void write_client_help(reply_writer reply) {
       "GETREDIR",
       "ID",
       "INFO",
-      "KILL <ip:port> | [ID <id>] [ADDR <ip:port>] [LADDR <ip:port>] [TYPE (NORMAL|PUBSUB)] "
-      "[SKIPME (YES|NO)]",
+      ("KILL <ip:port> | [ID <id>] [ADDR <ip:port>] [LADDR <ip:port>] [TYPE (NORMAL|PUBSUB)] "
+       "[SKIPME (YES|NO)]"),
       "LIST [TYPE (NORMAL|PUBSUB) | ID <id> ...]",
       "NO-EVICT (ON|OFF)",
       "SETNAME <name>",
