@@ -21,9 +21,9 @@ namespace smarm::detail {
 
 std::string_view name_of(perturb_point point) noexcept {
   static constexpr std::string_view names[] = {
-      "publish", "claim", "yield",    "park",     "begin_wait",  "notified",   "unpark",
-      "stop",    "end",   "switched", "schedule", "steal",       "queue_push", "queue_pop",
-      "census",  "wake",  "keeper",   "watcher",  "permit_park", "permit_wake"};
+      "publish",   "claim",  "yield", "park",     "begin_wait", "notified",    "unpark",
+      "stop",      "shield", "end",   "switched", "schedule",   "steal",       "queue_push",
+      "queue_pop", "census", "wake",  "keeper",   "watcher",    "permit_park", "permit_wake"};
   return names[static_cast<std::size_t>(point)];
 }
 

@@ -25,6 +25,7 @@ enum class perturb_point : std::uint8_t {
   notified,     // a wake that came first is consumed
   unpark,       // a wait is ended by a wake
   stop,         // a stop is requested
+  shield,       // the shield from stop goes up or down
   end,          // done, and vacant again
   switched,     // a context was left, and what follows it has not been done
   schedule,     // run-next is filled
@@ -35,8 +36,9 @@ enum class perturb_point : std::uint8_t {
   wake,         // a parked scheduler has been chosen
   keeper,       // the keeper's role or deadline changes
   watcher,      // the watcher's role changes
-  permit_park,  // a scheduler is about to sleep
-  permit_wake,  // a scheduler's permit is given
+  permit_park,  // a scheduler or a foreign thread is about to sleep
+  permit_wake,  // a permit is given, or has been and the sleeper is not yet woken
+  verdict,      // the count of actors or operations falls, or is asked whether the run is over
 };
 
 [[nodiscard]] std::string_view name_of(perturb_point point) noexcept;

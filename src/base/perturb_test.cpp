@@ -59,7 +59,7 @@ TEST(perturb, has_stretches_of_quiet_and_of_disturbance) {
 }
 
 TEST(perturb, names_every_point) {
-  for (int point = 0; point <= static_cast<int>(perturb_point::permit_wake); ++point) {
+  for (int point = 0; point <= static_cast<int>(perturb_point::verdict); ++point) {
     EXPECT_FALSE(name_of(static_cast<perturb_point>(point)).empty());
   }
 }

@@ -134,6 +134,7 @@ bool coordinator::park(unsigned self, std::int64_t deadline_ns) noexcept {
 }
 
 bool coordinator::take_keeper(unsigned self, std::int64_t deadline_ns) noexcept {
+  perturb(perturb_point::keeper);
   // relaxed: published by the exchange below.
   deadlines_[self].store(deadline_ns, relaxed);
   // acquire: pairs with the release by which the keeper took the role: its deadline is visible.
@@ -148,6 +149,7 @@ bool coordinator::take_keeper(unsigned self, std::int64_t deadline_ns) noexcept 
   } while (!keeper_.compare_exchange_weak(keeper, self + 1, acq_rel, acquire));
   // The store-buffer story with rearm: here W(keeper) F R(earliest), there W(earliest) F R(keeper).
   fence(seq_cst);
+  perturb(perturb_point::keeper);
   return true;
 }
 
@@ -173,6 +175,7 @@ void coordinator::leave_watcher(unsigned self) noexcept {
   // Pairs with the fence behind a filled run-next: here W(watcher) F R(run-next), there
   // W(run-next) F R(watcher). Without it a run-next might be left to a watcher that has gone.
   fence(seq_cst);
+  perturb(perturb_point::watcher);
 }
 
 void coordinator::rearm(std::int64_t deadline_ns) noexcept {

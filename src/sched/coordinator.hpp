@@ -132,6 +132,7 @@ class coordinator {
 
   // ensure_watcher runs when a run-next was filled and published with a fence.
   void ensure_watcher() noexcept {
+    perturb(perturb_point::watcher);
     // relaxed: behind the fence that published the run-next; pairs with leave_watcher's.
     if (watcher_.load(relaxed) == 0 && any_parked()) wake_watcher();
   }

@@ -24,6 +24,7 @@ bool parker::park(std::int64_t deadline_ns) noexcept {
     // acquire: as above.
     if (state_.compare_exchange_strong(seen, empty, acquire, relaxed)) return true;
     if (result == futex_result::timed_out) {
+      perturb(perturb_point::permit_park);
       // A permit that arrives now is taken: acquire, as above.
       return state_.exchange(empty, acquire) == permit;
     }
@@ -33,7 +34,10 @@ bool parker::park(std::int64_t deadline_ns) noexcept {
 void parker::unpark() noexcept {
   perturb(perturb_point::permit_wake);
   // release: pairs with park's acquire; the waker's writes are visible to the woken thread.
-  if (state_.exchange(permit, release) == waiting) futex_wake(state_, 1);
+  if (state_.exchange(permit, release) == waiting) {
+    perturb(perturb_point::permit_wake);
+    futex_wake(state_, 1);
+  }
 }
 
 }  // namespace smarm::detail

@@ -95,8 +95,14 @@ class slot_state {
     return slot_word(word_.load(relaxed));  // relaxed: own word; park_return decides for good
   }
   // relaxed: request_stop's exchange on the same word sees the shield or is seen by it.
-  void set_shield() noexcept { word_.fetch_or(slot_word::shield_flag, relaxed); }
-  void clear_shield() noexcept { word_.fetch_and(~slot_word::shield_flag, relaxed); }
+  void set_shield() noexcept {
+    perturb(perturb_point::shield);
+    word_.fetch_or(slot_word::shield_flag, relaxed);
+  }
+  void clear_shield() noexcept {
+    perturb(perturb_point::shield);
+    word_.fetch_and(~slot_word::shield_flag, relaxed);
+  }
 
   // unpark ends the wait `ticket`. Any thread.
   [[nodiscard]] unparked unpark(std::uint64_t ticket) noexcept;

@@ -7,6 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/futex.hpp"
+#include "base/perturb.hpp"
 #include "base/raw_mutex.hpp"
 #include "fiber/current.hpp"
 
@@ -74,6 +75,7 @@ bool thread_parker::park(std::uint32_t epoch, std::int64_t deadline_ns) noexcept
   for (;;) {
     // acquire: pairs with wake's release: what the waker wrote before is visible.
     if (word_.load(acquire) == epoch * 2 + 1) return true;
+    perturb(perturb_point::permit_park);
     if (futex_wait(word_, epoch * 2, deadline_ns) == futex_result::timed_out) {
       return word_.load(acquire) == epoch * 2 + 1;  // a wake may have come just now; as above
     }
@@ -82,8 +84,10 @@ bool thread_parker::park(std::uint32_t epoch, std::int64_t deadline_ns) noexcept
 
 void thread_parker::wake(std::uint32_t epoch) noexcept {
   std::uint32_t expected = epoch * 2;
+  perturb(perturb_point::permit_wake);
   // release: pairs with park's acquire.
   if (word_.compare_exchange_strong(expected, epoch * 2 + 1, release, relaxed)) {
+    perturb(perturb_point::permit_wake);
     futex_wake(word_, 1);
   }
 }
