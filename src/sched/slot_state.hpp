@@ -94,14 +94,14 @@ class slot_state {
   [[nodiscard]] slot_word peek() const noexcept {
     return slot_word(word_.load(relaxed));  // relaxed: own word; park_return decides for good
   }
-  // relaxed: request_stop's exchange on the same word sees the shield or is seen by it.
   void set_shield() noexcept {
     perturb(perturb_point::shield);
+    // relaxed: request_stop's exchange on the same word sees the shield or is seen by it.
     word_.fetch_or(slot_word::shield_flag, relaxed);
   }
   void clear_shield() noexcept {
     perturb(perturb_point::shield);
-    word_.fetch_and(~slot_word::shield_flag, relaxed);
+    word_.fetch_and(~slot_word::shield_flag, relaxed);  // relaxed: as in set_shield
   }
 
   // unpark ends the wait `ticket`. Any thread.
