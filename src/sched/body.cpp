@@ -42,7 +42,7 @@ void free_allocation(body_header& header) noexcept {
 // Gives the new actor a slot and makes it runnable. The caller has counted it.
 std::error_code bring_to_life(body_header& header, runtime_core& core, scheduler* here,
                               std::size_t stack_size) {
-  core.queue().reserve(core.live_count());
+  core.work().queue.reserve(core.life().actors());
   slot* fresh = nullptr;
   if (here != nullptr) {
     fresh = here->take_slot();
@@ -138,10 +138,10 @@ std::error_code body_start(actor_body& body, runtime_core* where, const start_op
     error = std::make_error_code(std::errc::not_enough_memory);
   }
   if (!error) return {};
-  core.discharge();
+  core.life().discharge();
   // What was counted may have been all that kept the run going, and its schedulers have gone to
   // sleep on it; an actor of theirs that spawned still lives.
-  if (inside == nullptr && core.may_end()) core.sleepers().wake_all();
+  if (inside == nullptr && core.life().may_end()) core.work().sleepers.wake_all();
   return error;
 }
 

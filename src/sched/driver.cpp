@@ -18,7 +18,7 @@ driver& runtime_driver(runtime_core& of, driver_kind kind,
   return of.driver_of(kind, make);
 }
 
-void operation_started(runtime_core& of) noexcept { of.operation_started(); }
+void operation_started(runtime_core& of) noexcept { of.life().operation_started(); }
 
 void operation_finished(runtime_core& of) noexcept { of.operation_finished(); }
 

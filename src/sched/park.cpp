@@ -107,7 +107,7 @@ wait_outcome park_actor(slot& self, const waker& wait, wait_reason reason, deadl
     if (scheduler::current()->note_expired_wait()) scheduler::yield_running();
     return wait_outcome::timed_out;
   }
-  timers& wheel = scheduler::current()->core().timers();
+  timers& wheel = scheduler::current()->core().work().timers;
   timer alarm(until.ns(), wait);
   if (wheel.insert(alarm)) scheduler::current()->note_deadline();
   scheduler::park_running();

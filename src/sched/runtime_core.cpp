@@ -11,8 +11,8 @@
 #include <string>
 
 #include "base/assert.hpp"
-#include "base/clock.hpp"
 #include "base/futex.hpp"
+#include "base/perturb.hpp"
 #include "fiber/overflow.hpp"
 #include "sched/lookup.hpp"
 #include "sched/scheduler.hpp"
@@ -159,9 +159,7 @@ exit_reason no_stack(std::error_code why) {
 
 void runtime_core::build(const config& how) {
   settings_ = how;
-  queue_ = std::make_unique<run_queue>(how.run_queue, std::min(how.schedulers, usable_cpus()),
-                                       how.max_actors);
-  coordinator_ = std::make_unique<coordinator>(how.schedulers, usable_cpus());
+  work_ = std::make_unique<workplace>(how, usable_cpus(), life_, static_cast<idle_duties&>(*this));
   stacks_ = std::make_unique<stack_pool>();
   const auto last = stacks_->acquire(stack_size_default);
   if (!last) throw std::system_error(last.error(), "smarm::runtime: no memory for a stack");
@@ -170,6 +168,7 @@ void runtime_core::build(const config& how) {
   schedulers_.reserve(how.schedulers);
   for (unsigned i = 0; i < how.schedulers; ++i) {
     schedulers_.push_back(std::make_unique<scheduler>(*this, i));
+    work_->pickers.push_back(schedulers_.back().get());
   }
 }
 
@@ -178,27 +177,29 @@ void runtime_core::destroy(runtime_core& core) noexcept {
     fatal("a runtime was destroyed while run() was going on");
   }
   // Spawns from outside must fail from here on, and then what they have queued is ended.
-  // relaxed: whoever still uses a runtime that is being destroyed has a race of its own.
-  core.live_.fetch_or(closed, relaxed);
-  while (slot* const queued = core.queue_->pop(0, 1)) {
+  core.life_.close();
+  while (slot* const queued = core.work_->queue.pop(0, 1)) {
     queued->state.try_claim();
     scheduler::end_unstarted(*queued, exit_reason::stopped());
     core.schedulers_[0]->give_slot(*queued);
-    core.discharge();
+    core.life_.discharge();
   }
   core.take_down();
   cores.give(core);
 }
 
 void runtime_core::take_down() noexcept {
-  while (pins_.load(acquire) != 0) std::this_thread::yield();  // pairs with ~pin
+  await_pins();
   schedulers_.clear();
-  coordinator_.reset();
-  queue_.reset();
+  work_.reset();
   no_memory_ = {};
   if (!last_stack_.empty()) stacks_->release(std::exchange(last_stack_, {}));
   stacks_.reset();
-  live_.store(0, relaxed);  // relaxed: nobody uses this core now
+  life_.reset();
+}
+
+void runtime_core::await_pins() noexcept {
+  while (life_.is_pinned()) std::this_thread::yield();
 }
 
 // ---- one run ---------------------------------------------------------------------------------
@@ -251,8 +252,9 @@ void runtime_core::run() noexcept {
   for (atomic<driver*>& made : drivers_) {
     delete made.exchange(nullptr, acquire);  // pairs with driver_of
   }
-  while (pins_.load(acquire) != 0) std::this_thread::yield();  // pairs with ~pin
-  SMARM_ASSERT(timers_.size() == 0, "no timer outlives the actors of a run", timers_.size());
+  await_pins();
+  SMARM_ASSERT(work_->timers.size() == 0, "no timer outlives the actors of a run",
+               work_->timers.size());
 }
 
 void runtime_core::end_claim() noexcept {
@@ -261,54 +263,22 @@ void runtime_core::end_claim() noexcept {
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
   }
-  // release: a spawn from outside that is admitted now sees a core that is at rest.
-  live_.fetch_and(~closed, release);
+  life_.reopen();
   claimed_.store(false, release);  // pairs with claim and destroy
 }
 
 // ---- counts and the verdict ------------------------------------------------------------------
 
 std::error_code runtime_core::admit(bool from_inside) noexcept {
-  if (from_inside) {
-    // relaxed: the spawner lives, so the count is not zero and cannot be closed.
-    const std::uint64_t before = live_.fetch_add(1, relaxed);
-    if (before < settings_.max_actors) return {};
-    live_.fetch_sub(1, relaxed);  // relaxed: as above
-    return std::make_error_code(std::errc::resource_unavailable_try_again);
+  switch (life_.admit(from_inside, settings_.max_actors)) {
+    case run_life::admission::admitted:
+      return {};
+    case run_life::admission::ended:
+      return std::make_error_code(std::errc::operation_canceled);
+    case run_life::admission::full:
+      break;
   }
-  std::uint64_t before = live_.load(relaxed);  // relaxed: the exchange validates it
-  do {
-    if ((before & closed) != 0) return std::make_error_code(std::errc::operation_canceled);
-    if (before >= settings_.max_actors) {
-      return std::make_error_code(std::errc::resource_unavailable_try_again);
-    }
-    // acquire: pairs with end_claim: the core is at rest or running, not between.
-  } while (!live_.compare_exchange_weak(before, before + 1, acquire, relaxed));
-  return {};
-}
-
-void runtime_core::discharge() noexcept {
-  // release: pairs with may_end and try_end: all that the actor did comes before the end of run.
-  const std::uint64_t before = live_.fetch_sub(1, release);
-  SMARM_ASSERT((before & ~closed) != 0, "an actor is counted out once", before);
-}
-
-std::size_t runtime_core::live_count() const noexcept {
-  return live_.load(relaxed) & ~closed;  // relaxed: a count
-}
-
-bool runtime_core::may_end() const noexcept {
-  const std::uint64_t live = live_.load(acquire);  // pairs with discharge
-  if (live == closed) return true;
-  // Read second: operations are started by actors that live.
-  return live == 0 && outstanding_.load(acquire) == 0;  // pairs with operation_finished
-}
-
-bool runtime_core::try_end() noexcept {
-  if (!may_end()) return false;
-  std::uint64_t nobody = 0;
-  // acq_rel: acquire pairs with discharge; release with a spawn from outside that finds it closed.
-  return live_.compare_exchange_strong(nobody, closed, acq_rel, acquire) || nobody == closed;
+  return std::make_error_code(std::errc::resource_unavailable_try_again);
 }
 
 exit_reason runtime_core::no_stack_reason(std::error_code why) const noexcept {
@@ -328,27 +298,12 @@ void runtime_core::give_last_stack_back() noexcept {
   last_stack_lent_.store(false, release);  // pairs with take_last_stack
 }
 
-void runtime_core::operation_started() noexcept {
-  // relaxed: the actor that starts it lives, and its discharge releases.
-  outstanding_.fetch_add(1, relaxed);
-}
-
 void runtime_core::operation_finished() noexcept {
-  // acq_rel: release pairs with may_end; acquire so that the look at live_ comes after.
-  if (outstanding_.fetch_sub(1, acq_rel) == 1 && may_end()) coordinator_->wake_all();
+  if (life_.operation_finished()) work_->sleepers.wake_all();
 }
 
-void runtime_core::offer_to_others(unsigned stripe, slot& runnable) noexcept {
-  const bool was_empty = queue_->looks_empty();
-  enqueue(stripe, runnable);
-  // Not left to enqueue: whoever offers is often searching itself, and then enqueue lets the
-  // sleepers sleep.
-  if (was_empty) (void)coordinator_->wake_one();
-  // LIMIT: the time that a sleeper needs to wake, less where others are queued and somebody is
-  // likely on his way; then the actor runs where it was. Each turn given away may take
-  // milliseconds where others compute, so the clock and not a count ends this.
-  const std::int64_t patience = monotonic_ns() + (was_empty ? 100'000 : 20'000);
-  while (!queue_->looks_empty() && monotonic_ns() < patience) std::this_thread::yield();
+std::int64_t runtime_core::return_surplus(std::int64_t now_ns) noexcept {
+  return stacks_->decay(now_ns);
 }
 
 driver& runtime_core::driver_of(driver_kind kind, std::unique_ptr<driver> (*make)(runtime_core&)) {
@@ -383,14 +338,14 @@ void runtime_core::stop_all() noexcept {
 runtime_counts runtime_core::counts() const noexcept {
   const stack_pool::counters stacks = stacks_->count();
   runtime_counts now;
-  now.actors = live_count();
+  now.actors = life_.actors();
   // relaxed: a count. The last stack is the runtime's own unless it is lent.
   now.stacks_in_use = stacks.in_use - (last_stack_lent_.load(relaxed) ? 0 : 1);
   now.stacks_cached = stacks.cached;
-  now.timers = timers_.size();
-  now.fd_waiters = fd_waiters.load(relaxed);        // relaxed: a count
-  now.io_outstanding = outstanding_.load(relaxed);  // relaxed: a count
-  now.scheduler_wakes = coordinator_->wakes();
+  now.timers = work_->timers.size();
+  now.fd_waiters = fd_waiters.load(relaxed);  // relaxed: a count
+  now.io_outstanding = life_.operations();
+  now.scheduler_wakes = work_->sleepers.wakes();
   for (const auto& each : schedulers_) now.migrations += each->migrations();
   return now;
 }

@@ -3,11 +3,7 @@
 // Invariants
 //   1. Type-stable: cores are reused and never freed, so a waker of a runtime that has ended may
 //      still look at one. What it needs beyond that look it reaches only with a pin.
-//   2. A foreign thread pins the core before it makes an actor runnable. If that succeeded the
-//      actor was alive, so the run had not ended; the end waits until no pin is left.
-//   3. live_ counts actors from spawn to the end of their exit. The verdict (no actor lives, no
-//      operation is outstanding) closes it by one compare-exchange from zero; a spawn from outside
-//      then fails. Operations are started by live actors only, so live_ is read first.
+//   2. What a foreign thread may touch late, and when a run is over: run_life.
 // Threads: construction, run and destruction by the owner of the runtime; the rest as said.
 #pragma once
 
@@ -25,17 +21,16 @@
 
 #include "base/atomic.hpp"
 #include "fiber/stack.hpp"
-#include "sched/coordinator.hpp"
 #include "sched/driver.hpp"
-#include "sched/run_queue.hpp"
+#include "sched/run_life.hpp"
 #include "sched/slot.hpp"
-#include "sched/timers.hpp"
+#include "sched/workplace.hpp"
 
 namespace smarm::detail {
 
 class scheduler;
 
-class runtime_core {
+class runtime_core final : private idle_duties {
  public:
   // create takes a core and builds its parts. Throws config_error or std::system_error.
   [[nodiscard]] static runtime_core& create(const config& how);
@@ -51,43 +46,24 @@ class runtime_core {
 
   // admit counts a new actor; the error says why it may not be.
   [[nodiscard]] std::error_code admit(bool from_inside) noexcept;
-  // discharge takes back an admit, or counts an actor out as the last act of its exit.
-  void discharge() noexcept;
-
   // enqueue makes a queued actor runnable from any thread that keeps this core alive (a scheduler
-  // of it, or one that has pinned it): publish, then wake one scheduler if one sleeps.
-  void enqueue(unsigned stripe, slot& runnable) noexcept {
-    queue_->push(stripe, runnable);
-    coordinator_->wake_one_if_idle();
-  }
+  // of it, or one that has pinned it).
+  void enqueue(unsigned stripe, slot& runnable) noexcept { work_->enqueue(stripe, runnable); }
 
-  // offer_to_others enqueues the actor and gives the other schedulers a moment to take it (debug
-  // builds).
-  void offer_to_others(unsigned stripe, slot& runnable) noexcept;
-
-  [[nodiscard]] std::size_t live_count() const noexcept;
-
-  // may_end: no actor lives and nothing is outstanding, or the verdict has been spoken.
-  [[nodiscard]] bool may_end() const noexcept;
-  // try_end speaks the verdict; true: the run is over.
-  [[nodiscard]] bool try_end() noexcept;
-
-  void operation_started() noexcept;
+  // operation_finished counts an operation out, and wakes the schedulers if it was the last thing
+  // that kept the run going.
   void operation_finished() noexcept;
 
   [[nodiscard]] driver& driver_of(driver_kind kind, std::unique_ptr<driver> (*make)(runtime_core&));
-  // look_at_drivers has the drivers finish what is ready by now; see driver::look.
-  [[nodiscard]] bool look_at_drivers() noexcept;
-
   void stop_all() noexcept;
   [[nodiscard]] runtime_counts counts() const noexcept;
 
   [[nodiscard]] const config& settings() const noexcept { return settings_; }
   [[nodiscard]] unsigned scheduler_count() const noexcept { return settings_.schedulers; }
   [[nodiscard]] scheduler& scheduler_at(unsigned index) noexcept { return *schedulers_[index]; }
-  [[nodiscard]] run_queue& queue() noexcept { return *queue_; }
-  [[nodiscard]] coordinator& sleepers() noexcept { return *coordinator_; }
-  [[nodiscard]] class timers& timers() noexcept { return timers_; }
+  [[nodiscard]] run_life& life() noexcept { return life_; }
+  // work stands from create to destroy.
+  [[nodiscard]] workplace& work() noexcept { return *work_; }
   [[nodiscard]] stack_pool& stacks() noexcept { return *stacks_; }
 
   // take_last_stack lends the stack that is kept for the end of an actor for which memory has none;
@@ -100,14 +76,8 @@ class runtime_core {
   // pin keeps the run from ending while a foreign thread makes one of its actors runnable.
   class pin {
    public:
-    explicit pin(runtime_core& core) noexcept : core_(core) {
-      // relaxed: sequenced before the caller's release exchange on the slot, through which the
-      // end of the run comes to see it (invariant 2).
-      core_.pins_.fetch_add(1, relaxed);
-    }
-    ~pin() {
-      core_.pins_.fetch_sub(1, release);  // pairs with the acquire in run: we are through
-    }
+    explicit pin(runtime_core& core) noexcept : core_(core) { core_.life_.pin(); }
+    ~pin() { core_.life_.unpin(); }
     pin(const pin&) = delete;
     pin& operator=(const pin&) = delete;
 
@@ -119,7 +89,6 @@ class runtime_core {
 
  private:
   friend struct core_pool;
-  static constexpr std::uint64_t closed = std::uint64_t{1} << 63;
 
   enum class gate : std::uint32_t { waiting, opened, called_off };
 
@@ -129,15 +98,17 @@ class runtime_core {
   void take_down() noexcept;
   void scheduler_thread(unsigned index) noexcept;
   void open_gate(gate how) noexcept;
+  void await_pins() noexcept;
+
+  bool look_at_drivers() noexcept override;
+  std::int64_t return_surplus(std::int64_t now_ns) noexcept override;
 
   config settings_;
-  std::unique_ptr<run_queue> queue_;
-  std::unique_ptr<coordinator> coordinator_;
+  std::unique_ptr<workplace> work_;
   std::unique_ptr<stack_pool> stacks_;
   stack_span last_stack_;  // of stacks_; constant while the parts stand
   atomic<bool> last_stack_lent_{false};
   exit_reason no_memory_;  // no_stack_reason's, made while there was memory; constant
-  class timers timers_;
   std::vector<std::unique_ptr<scheduler>> schedulers_;
   std::vector<std::thread> threads_;  // schedulers 1 and up, while claimed
 
@@ -150,9 +121,7 @@ class runtime_core {
   atomic<bool> claimed_{false};
   atomic<std::uint32_t> gate_{0};  // a futex word of gate
 
-  alignas(64) atomic<std::uint64_t> live_{0};  // see invariant 3; top bit: closed
-  alignas(64) atomic<std::uint64_t> outstanding_{0};
-  atomic<std::uint64_t> pins_{0};  // never reset: a late pin of a former life may still be on it
+  run_life life_;
   runtime_core* next_free_ = nullptr;  // guarded by the pool's lock
 };
 

@@ -1,11 +1,9 @@
-// What a scheduler does, in four parts: pick, switch, begin and end an actor, sleep.
+// What a scheduler does, in three parts: switch, begin and end an actor, run.
 #include "sched/scheduler.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/clock.hpp"
 #include "base/perturb.hpp"
 #include "fiber/overflow.hpp"
 #include "sched/exit_hook_list.hpp"
@@ -16,133 +14,11 @@
 namespace smarm::detail {
 
 scheduler::scheduler(runtime_core& core, unsigned index)
-    : core_(core),
-      index_(index),
-      alone_(core.scheduler_count() == 1),
-      stacks_(core.stacks()),
-      looks_(core.scheduler_count()) {}
+    : picker(core.work(), index, core.scheduler_count()), core_(core), stacks_(core.stacks()) {}
 
 scheduler::~scheduler() { slot_table::instance().give_back(slot_cache_.data(), cached_slots_); }
 
-// ---- what runs next --------------------------------------------------------------------------
-
-void scheduler::schedule(slot& runnable) noexcept {
-  perturb(perturb_point::schedule);
-  slot* kicked_out = nullptr;
-  if (run_next_.load(relaxed) == nullptr) {  // relaxed: only the owner fills it
-    run_next_.store(&runnable, release);     // pairs with steal_run_next
-    if (alone_) return;
-    // Pairs with the fence of leave_watcher, see ensure_watcher.
-    fence(seq_cst);
-    core_.sleepers().ensure_watcher();
-    return;
-  }
-  // acq_rel: the watcher may be taking what is there.
-  kicked_out = run_next_.exchange(&runnable, acq_rel);
-  if (kicked_out != nullptr) core_.enqueue(stripe_, *kicked_out);
-}
-
-void scheduler::schedule_last(slot& runnable) noexcept {
-  if (core_.queue().looks_empty()) {
-    schedule(runnable);
-  } else {
-    core_.enqueue(stripe_, runnable);
-  }
-}
-
-slot* scheduler::take_run_next() noexcept {
-  if (run_next_.load(relaxed) == nullptr) return nullptr;  // relaxed: only the owner fills it
-  perturb(perturb_point::steal);
-  return run_next_.exchange(nullptr, acquire);  // pairs with schedule's release
-}
-
-slot* scheduler::steal_run_next() noexcept {
-  perturb(perturb_point::steal);
-  return run_next_.exchange(nullptr, acquire);  // pairs with schedule's release
-}
-
-void scheduler::fire_timers() noexcept {
-  const std::int64_t earliest = core_.timers().earliest();
-  if (earliest == never_ns) [[likely]]
-    return;
-  const std::int64_t now = monotonic_ns();
-  if (earliest <= now) core_.timers().fire_due(now);
-}
-
-// Debug builds let an actor resume on another scheduler than it left, wherever there is one, so
-// that an address of thread-local memory kept across a park shows at once. Offered once: if nobody
-// takes it, it runs here. Not while the CPUs are busy with others' work: whoever offers then loses
-// its own for milliseconds, at each park. Stress builds do it at random instead, also then.
-bool scheduler::should_migrate([[maybe_unused]] slot& candidate) noexcept {
-  if (perturb_chooses(perturb_point::schedule) && !alone_ && candidate.has_started &&
-      !candidate.migration_tried) {
-    candidate.migration_tried = true;
-    return true;
-  }
-#ifdef SMARM_DEBUG
-  if (alone_ || !candidate.has_started || candidate.last_scheduler != index_ ||
-      candidate.migration_tried || monotonic_ns() < offer_again_ns_) {
-    return false;
-  }
-  candidate.migration_tried = true;
-  return true;
-#else
-  return false;
-#endif
-}
-
-void scheduler::offer_to_others(slot& candidate) noexcept {
-  constexpr std::int64_t preempted_ns = 1'000'000;
-  const std::int64_t begin = monotonic_ns();
-  core_.offer_to_others(stripe_, candidate);
-  const std::int64_t now = monotonic_ns();
-  if (now - begin > preempted_ns) offer_again_ns_ = now + 8 * (now - begin);
-}
-
-slot* scheduler::pick_runnable() noexcept {
-  // A chain that nobody waits behind goes on: cutting it would only wake another scheduler for it.
-  if (run_next_streak_ >= run_next_max && core_.queue().looks_empty()) run_next_streak_ = 0;
-  if (run_next_streak_ < run_next_max) {
-    if (slot* const next = take_run_next()) {
-      ++run_next_streak_;
-      return next;
-    }
-  } else if (slot* const cut = take_run_next()) {
-    core_.enqueue(stripe_, *cut);
-  }
-  run_next_streak_ = 0;
-  run_queue& queue = core_.queue();
-  slot* const next = queue.pop(stripe_, tick_.load(relaxed));  // relaxed: own counter
-  // Chain rule: what is left may run in parallel.
-  if (next != nullptr && !alone_ && core_.sleepers().may_wake() && !queue.looks_empty()) {
-    core_.sleepers().wake_one_if_idle();
-  }
-  return next;
-}
-
-slot* scheduler::pick_next() noexcept {
-  const std::uint32_t tick = tick_.load(relaxed) + 1;  // relaxed: own counter, read as a hint
-  tick_.store(tick, relaxed);                          // relaxed: as above
-  if (tick % stripe_ticks == 0) stripe_ = core_.queue().home_stripe();
-  fire_timers();
-  for (;;) {
-    slot* const next = pick_runnable();
-    if (next == nullptr) {
-      deadline_noted_ = false;  // whoever sleeps reads the earliest deadline
-      return nullptr;
-    }
-    if (should_migrate(*next)) {
-      offer_to_others(*next);
-      continue;
-    }
-    next->state.try_claim();
-    if (deadline_noted_) {
-      deadline_noted_ = false;
-      if (!alone_) core_.sleepers().rearm(core_.timers().earliest());
-    }
-    return next;
-  }
-}
+// ---- switching -------------------------------------------------------------------------------
 
 // As pick_next; a fresh actor has its stack. Null also where there was none for it: then the caller
 // leaves its own stack first, because what the last resort is waiting for may be the caller.
@@ -151,8 +27,6 @@ slot* scheduler::pick_startable(slot* donor) noexcept {
   if (next != nullptr && !next->has_started && !give_stack(*next, donor)) return nullptr;
   return next;
 }
-
-// ---- switching -------------------------------------------------------------------------------
 
 void scheduler::set_running(slot& next) noexcept {
   running_ = &next;
@@ -188,7 +62,7 @@ bool scheduler::give_last_stack(slot& fresh, std::error_code why) noexcept {
   const stack_span last = core_.take_last_stack();
   if (last.empty()) {
     fresh.state.yield_return();
-    core_.enqueue(stripe_, fresh);
+    work_.enqueue(stripe(), fresh);
     return false;
   }
   fresh.body->why = core_.no_stack_reason(why);
@@ -248,7 +122,7 @@ void scheduler::finish_previous(switch_message message) noexcept {
     case leaving::yielding:
       previous->migration_tried = true;  // no park: a yield stays cheap in debug builds too
       previous->state.yield_return();
-      core_.enqueue(stripe_, *previous);
+      work_.enqueue(stripe(), *previous);
       return;
     case leaving::ended: {
       const stack_span stack = std::exchange(previous->context.stack, {});
@@ -262,7 +136,7 @@ void scheduler::finish_previous(switch_message message) noexcept {
         }
       }
       give_slot(*previous);
-      core_.discharge();
+      work_.life.discharge();
       return;
     }
   }
@@ -367,16 +241,9 @@ void scheduler::run() noexcept {
   current_thread().scheduler = this;
   adopt_thread(idle_);
   const signal_stack overflow_stack;
-  stripe_ = core_.queue().home_stripe();
-  for (;;) {
-    slot* const next = pick_next();
-    if (next == nullptr) {
-      if (!sleep()) break;
-      stripe_ = core_.queue().home_stripe();
-      continue;
-    }
+  find_stripe();
+  while (slot* const next = next_or_end()) {
     if (!next->has_started && !give_stack(*next, nullptr)) continue;
-    if (searching_ || watching_) begin_work();
     set_running(*next);
     constexpr auto what = static_cast<std::uintptr_t>(leaving::idle);
     const switch_message message =
@@ -386,123 +253,6 @@ void scheduler::run() noexcept {
   }
   stacks_.flush();
   current_thread().scheduler = nullptr;
-}
-
-// Leaves the search and the watcher's role: there is an actor to run.
-void scheduler::begin_work() noexcept {
-  coordinator& sleepers = core_.sleepers();
-  if (watching_) {
-    watching_ = false;
-    sleepers.leave_watcher(index_);
-  }
-  if (searching_) {
-    searching_ = false;
-    sleepers.end_search([this] { return !core_.queue().looks_empty(); });
-  }
-  sleepers.hand_on(index_, core_.timers().earliest() != never_ns);
-}
-
-// Takes or leaves the watcher's role, once this scheduler is in the census as parked.
-void scheduler::update_watch() noexcept {
-  coordinator& sleepers = core_.sleepers();
-  const bool all_parked = sleepers.all_parked();
-  if (!watching_) {
-    quiet_looks_ = 0;
-    watching_ = !all_parked && sleepers.take_watcher(index_);
-    return;
-  }
-  quiet_looks_ = all_parked ? quiet_looks_ + 1 : 0;
-  if (quiet_looks_ < quiet_looks_max) return;
-  watching_ = false;
-  sleepers.leave_watcher(index_);
-  // Behind the fence: a run-next that was filled before is seen here, or its filler saw the role
-  // vacant and wakes somebody.
-  for (unsigned i = 0; i < core_.scheduler_count(); ++i) {
-    if (core_.scheduler_at(i).peek_run_next() != nullptr) {
-      watching_ = sleepers.take_watcher(index_);
-      return;
-    }
-  }
-}
-
-// When to wake without being woken: for the earliest timer if nobody else is there in time, for
-// the next look of the watcher, for giving surplus stacks back.
-std::int64_t scheduler::choose_wake_time() noexcept {
-  coordinator& sleepers = core_.sleepers();
-  std::int64_t until = never_ns;
-  std::int64_t surplus = never_ns;
-  std::int64_t now = 0;
-  if (watching_ || alone_) {
-    now = monotonic_ns();
-    surplus = core_.stacks().decay(now);
-  }
-  for (;;) {
-    const std::int64_t earliest = std::min(core_.timers().earliest(), surplus);
-    if (earliest == never_ns || !sleepers.take_keeper(index_, earliest)) break;
-    until = earliest;
-    if (core_.timers().earliest() >= earliest) break;
-  }
-  return watching_ ? std::min(until, now + watch_interval_ns) : until;
-}
-
-// Looks, as the watcher, for work that is stuck behind an actor that computes on: a run-next that
-// has not moved since the last look is taken to the queue; queued work is reason enough if a
-// scheduler has not moved. True: there is something for this scheduler to do.
-bool scheduler::look_for_stuck() noexcept {
-  bool hog = false;
-  bool found = false;
-  for (unsigned i = 0; i < core_.scheduler_count(); ++i) {
-    scheduler& other = core_.scheduler_at(i);
-    if (&other == this) continue;
-    const look now{other.peek_run_next(), other.dispatches()};
-    const look before = std::exchange(looks_[i], now);
-    if (now.dispatches != before.dispatches || core_.sleepers().is_parked(i)) continue;
-    hog = true;
-    if (now.run_next == nullptr || now.run_next != before.run_next) continue;
-    if (slot* const stuck = other.steal_run_next()) {
-      core_.enqueue(stripe_, *stuck);
-      found = true;
-    }
-  }
-  return found || (hog && !core_.queue().looks_empty());
-}
-
-// Looks around for a moment before it sleeps: a wake costs the waker and the woken microseconds,
-// and a producer that runs on another CPU often has the next piece ready within one. True: there is
-// work.
-bool scheduler::linger() noexcept {
-  if (alone_ || (!searching_ && !core_.sleepers().try_search())) return false;
-  searching_ = true;
-  for (int look = 0; look < linger_looks; ++look) {
-    if (!core_.queue().looks_empty()) return true;
-    relax();
-  }
-  return false;
-}
-
-// Sleeps until there may be something to do; false: the run is over.
-bool scheduler::sleep() noexcept {
-  coordinator& sleepers = core_.sleepers();
-  if (core_.look_at_drivers() || linger()) return true;
-  for (;;) {
-    if (core_.try_end()) {
-      sleepers.wake_all();
-      return false;
-    }
-    sleepers.prepare_park(index_, searching_);
-    searching_ = true;  // what park and cancel_park leave behind
-    if (core_.may_end() || (!core_.queue().looks_empty() && !sleepers.enough_awake())) {
-      sleepers.cancel_park(index_);
-      return true;
-    }
-    if (!alone_) update_watch();
-    const std::int64_t until = choose_wake_time();
-    const bool woken = sleepers.park(index_, until);
-    sleepers.leave_keeper(index_);
-    if (woken || !watching_) return true;
-    fire_timers();
-    if (peek_run_next() != nullptr || look_for_stuck()) return true;
-  }
 }
 
 }  // namespace smarm::detail

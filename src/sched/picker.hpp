@@ -1,0 +1,214 @@
+// picker is the part of a scheduler that decides what runs next, and when to sleep because there is
+// nothing. It knows actors by their slots and runs none.
+//
+// run_next holds the actor that this scheduler woke or spawned last and will run next: it wakes
+// nobody, which is what makes a message cost nanoseconds. Whoever was there goes to the queue.
+//
+// Invariants
+//   1. Only the owner fills run_next_; the owner and the watcher take from it, by exchange.
+//   2. A chain of run_next picks is cut after run_next_max: then it waits at the queue's tail.
+//   3. A picker that sleeps has an empty run_next_, and has looked at all there is behind the fence
+//      of prepare_park.
+// Threads: all by the owning thread, but for the members that say otherwise.
+//
+// What each pick does stands here, so that the switch has it without a call.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/atomic.hpp"
+#include "base/clock.hpp"
+#include "base/perturb.hpp"
+#include "sched/slot.hpp"
+#include "sched/workplace.hpp"
+
+namespace smarm::detail {
+
+class picker {
+ public:
+  picker(workplace& shared, unsigned index, unsigned schedulers);
+  picker(const picker&) = delete;
+  picker& operator=(const picker&) = delete;
+
+  [[nodiscard]] unsigned stripe() const noexcept { return stripe_; }
+  // find_stripe takes the run queue's stripe of the CPU that the thread is on.
+  void find_stripe() noexcept { stripe_ = work_.queue.home_stripe(); }
+
+  // schedule makes a queued actor the next to run here; schedule_last puts it behind what is queued
+  // if anything is.
+  void schedule(slot& runnable) noexcept;
+  void schedule_last(slot& runnable) noexcept;
+
+  // note_deadline: the running actor has armed the earliest timer of the runtime.
+  void note_deadline() noexcept { deadline_noted_ = true; }
+
+  // pick_next takes and claims an actor that is runnable; null: there is none.
+  [[nodiscard]] slot* pick_next() noexcept;
+  // next_or_end does the same and sleeps until there is one; null: the run is over.
+  [[nodiscard]] slot* next_or_end() noexcept;
+
+  // steal_run_next takes the next actor of another scheduler, or null. By the watcher.
+  [[nodiscard]] slot* steal_run_next() noexcept {
+    perturb(perturb_point::steal);
+    return run_next_.exchange(nullptr, acquire);  // pairs with schedule's release
+  }
+  // dispatches counts picks; read by the watcher to see whether this scheduler moves.
+  [[nodiscard]] std::uint32_t dispatches() const noexcept {
+    return tick_.load(relaxed);  // relaxed: compared with an earlier look, no more
+  }
+  [[nodiscard]] slot* peek_run_next() const noexcept {
+    return run_next_.load(relaxed);  // relaxed: as dispatches; steal_run_next decides
+  }
+
+ protected:
+  ~picker() = default;
+
+  workplace& work_;
+  const unsigned index_;
+  const bool alone_;  // the runtime has no other scheduler
+
+ private:
+  static constexpr std::uint32_t run_next_max = 64;
+  static constexpr std::int64_t watch_interval_ns = 5'000'000;
+  static constexpr unsigned quiet_looks_max = static_cast<unsigned>(spin_limit(4));
+  static constexpr int linger_looks = spin_limit(40);
+  static constexpr std::uint32_t stripe_ticks = 64;  // picks between two looks at the CPU's number
+
+  [[nodiscard]] slot* take_run_next() noexcept;
+  [[nodiscard]] slot* pick_runnable() noexcept;
+  [[nodiscard]] bool should_migrate(slot& candidate) noexcept;
+  void offer_to_others(slot& candidate) noexcept;
+  void fire_timers() noexcept;
+
+  [[nodiscard]] bool sleep() noexcept;
+  [[nodiscard]] bool linger() noexcept;
+  [[nodiscard]] std::int64_t choose_wake_time() noexcept;
+  void update_watch() noexcept;
+  [[nodiscard]] bool look_for_stuck() noexcept;
+  void begin_work() noexcept;
+
+  // The owner's hot words.
+  unsigned stripe_ = 0;          // of the run queue: the CPU's, as it was of late
+  bool deadline_noted_ = false;  // see note_deadline
+  bool searching_ = false;       // counted as searching in the census
+  bool watching_ = false;        // has the watcher's role
+  unsigned quiet_looks_ = 0;
+  std::uint32_t run_next_streak_ = 0;
+  std::int64_t offer_again_ns_ = 0;  // see should_migrate
+  struct look {
+    slot* run_next = nullptr;
+    std::uint32_t dispatches = 0;
+  };
+  std::vector<look> looks_;  // of the watcher, one a scheduler
+
+  // Read by others.
+  alignas(64) atomic<slot*> run_next_{nullptr};  // release/acquire: publishes nothing by itself,
+                                                 // the state word does
+  atomic<std::uint32_t> tick_{0};
+};
+
+inline void picker::schedule(slot& runnable) noexcept {
+  perturb(perturb_point::schedule);
+  if (run_next_.load(relaxed) == nullptr) {  // relaxed: only the owner fills it
+    run_next_.store(&runnable, release);     // pairs with steal_run_next
+    if (alone_) return;
+    // Pairs with the fence of leave_watcher, see ensure_watcher.
+    fence(seq_cst);
+    work_.sleepers.ensure_watcher();
+    return;
+  }
+  // acq_rel: the watcher may be taking what is there.
+  slot* const kicked_out = run_next_.exchange(&runnable, acq_rel);
+  if (kicked_out != nullptr) work_.enqueue(stripe_, *kicked_out);
+}
+
+inline void picker::schedule_last(slot& runnable) noexcept {
+  if (work_.queue.looks_empty()) {
+    schedule(runnable);
+  } else {
+    work_.enqueue(stripe_, runnable);
+  }
+}
+
+inline slot* picker::take_run_next() noexcept {
+  if (run_next_.load(relaxed) == nullptr) return nullptr;  // relaxed: only the owner fills it
+  return steal_run_next();
+}
+
+inline void picker::fire_timers() noexcept {
+  const std::int64_t earliest = work_.timers.earliest();
+  if (earliest == never_ns) [[likely]]
+    return;
+  const std::int64_t now = monotonic_ns();
+  if (earliest <= now) work_.timers.fire_due(now);
+}
+
+inline slot* picker::pick_runnable() noexcept {
+  // A chain that nobody waits behind goes on: cutting it would only wake another scheduler for it.
+  if (run_next_streak_ >= run_next_max && work_.queue.looks_empty()) run_next_streak_ = 0;
+  if (run_next_streak_ < run_next_max) {
+    if (slot* const next = take_run_next()) {
+      ++run_next_streak_;
+      return next;
+    }
+  } else if (slot* const cut = take_run_next()) {
+    work_.enqueue(stripe_, *cut);
+  }
+  run_next_streak_ = 0;
+  run_queue& queue = work_.queue;
+  slot* const next = queue.pop(stripe_, tick_.load(relaxed));  // relaxed: own counter
+  // Chain rule: what is left may run in parallel.
+  if (next != nullptr && !alone_ && work_.sleepers.may_wake() && !queue.looks_empty()) {
+    work_.sleepers.wake_one_if_idle();
+  }
+  return next;
+}
+
+inline slot* picker::pick_next() noexcept {
+  const std::uint32_t tick = tick_.load(relaxed) + 1;  // relaxed: own counter, read as a hint
+  tick_.store(tick, relaxed);                          // relaxed: as above
+  if (tick % stripe_ticks == 0) find_stripe();
+  fire_timers();
+  for (;;) {
+    slot* const next = pick_runnable();
+    if (next == nullptr) {
+      deadline_noted_ = false;  // whoever sleeps reads the earliest deadline
+      return nullptr;
+    }
+    if (should_migrate(*next)) {
+      offer_to_others(*next);
+      continue;
+    }
+    next->state.try_claim();
+    if (deadline_noted_) {
+      deadline_noted_ = false;
+      if (!alone_) work_.sleepers.rearm(work_.timers.earliest());
+    }
+    return next;
+  }
+}
+
+// Debug builds let an actor resume on another scheduler than it left, wherever there is one, so
+// that an address of thread-local memory kept across a park shows at once. Offered once: if nobody
+// takes it, it runs here. Not while the CPUs are busy with others' work: whoever offers then loses
+// its own for milliseconds, at each park. Stress builds do it at random instead, also then.
+inline bool picker::should_migrate([[maybe_unused]] slot& candidate) noexcept {
+  if (perturb_chooses(perturb_point::schedule) && !alone_ && candidate.has_started &&
+      !candidate.migration_tried) {
+    candidate.migration_tried = true;
+    return true;
+  }
+#ifdef SMARM_DEBUG
+  if (alone_ || !candidate.has_started || candidate.last_scheduler != index_ ||
+      candidate.migration_tried || monotonic_ns() < offer_again_ns_) {
+    return false;
+  }
+  candidate.migration_tried = true;
+  return true;
+#else
+  return false;
+#endif
+}
+
+}  // namespace smarm::detail

@@ -1,0 +1,130 @@
+// run_life is the count by which a run ends: how many actors live, how many operations a driver has
+// in hand, and whether the verdict has been spoken, in one word; and beside it how many foreign
+// threads are about to make one of the actors runnable.
+//
+// Invariants
+//   1. An actor is counted from spawn to the end of its exit, an operation from its start by a
+//      living actor to its end.
+//   2. The verdict closes the word by one compare-exchange from zero: at that moment no actor lived
+//      and nothing was outstanding. A spawn from outside is counted before, and the run goes on, or
+//      finds the word closed and is refused.
+//   3. Pins outlast the rest: a foreign thread pins before it makes an actor runnable. If that
+//      succeeded the actor lived, so the run had not ended, and its end waits until no pin is left.
+//      If it failed, nothing but the pin was touched; so a late pin may come after the end.
+// Threads: any.
+//
+// Why one word: with two, whoever reads both may be overtaken between the looks by an actor that is
+// spawned from outside, starts an operation and ends.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/assert.hpp"
+#include "base/atomic.hpp"
+
+namespace smarm::detail {
+
+class run_life {
+ public:
+  enum class admission : std::uint8_t { admitted, full, ended };
+
+  // admit counts a new actor, if no more than actors_max live then. `from_inside`: an actor of this
+  // runtime spawns it.
+  [[nodiscard]] admission admit(bool from_inside, std::size_t actors_max) noexcept {
+    if (from_inside) {
+      // relaxed: the spawner lives, so the count is not zero and cannot be closed.
+      if (actors_of(word_.fetch_add(actor, relaxed)) < actors_max) return admission::admitted;
+      word_.fetch_sub(actor, relaxed);  // relaxed: as above
+      return admission::full;
+    }
+    std::uint64_t before = word_.load(relaxed);  // relaxed: the exchange validates it
+    do {
+      if ((before & closed) != 0) return admission::ended;
+      if (actors_of(before) >= actors_max) return admission::full;
+      // acquire: pairs with reopen: the core is at rest or running, not between.
+    } while (!word_.compare_exchange_weak(before, before + actor, acquire, relaxed));
+    return admission::admitted;
+  }
+
+  // discharge takes back an admit, or counts an actor out as the last act of its exit.
+  void discharge() noexcept {
+    // release: pairs with may_end and try_end: all that the actor did comes before the end of run.
+    const std::uint64_t before = word_.fetch_sub(actor, release);
+    SMARM_ASSERT(actors_of(before) != 0, "an actor is counted out once", before);
+  }
+
+  void operation_started() noexcept {
+    // relaxed: the actor that starts it lives, so the word is not zero.
+    word_.fetch_add(operation, relaxed);
+  }
+
+  // operation_finished: true if that was all that kept the run going, and schedulers may sleep on
+  // it: then the caller wakes them.
+  [[nodiscard]] bool operation_finished() noexcept {
+    // release: pairs with may_end and try_end, as discharge.
+    return word_.fetch_sub(operation, release) == operation;
+  }
+
+  // may_end: nothing keeps the run going, or the verdict has been spoken. Not final: an actor may
+  // be spawned from outside.
+  [[nodiscard]] bool may_end() const noexcept {
+    // acquire: pairs with discharge and operation_finished.
+    return (word_.load(acquire) & ~closed) == 0;
+  }
+
+  // try_end speaks the verdict if nothing keeps the run going; true: the run is over.
+  [[nodiscard]] bool try_end() noexcept {
+    if (!may_end()) return false;
+    std::uint64_t nobody = 0;
+    // acq_rel: acquire pairs with discharge; release with a spawn from outside that finds it
+    // closed.
+    return word_.compare_exchange_strong(nobody, closed, acq_rel, acquire) || nobody == closed;
+  }
+
+  // close refuses spawns from outside from here on, whatever is still counted.
+  void close() noexcept {
+    // relaxed: whoever still uses a runtime that is being destroyed has a race of its own.
+    word_.fetch_or(closed, relaxed);
+  }
+  // reopen: after a run, spawns from outside are admitted for the next one.
+  void reopen() noexcept {
+    word_.fetch_and(~closed, release);  // pairs with admit: it sees a core that is at rest
+  }
+  // reset is for a core that nobody uses.
+  void reset() noexcept { word_.store(0, relaxed); }  // relaxed: as said
+
+  [[nodiscard]] std::size_t actors() const noexcept {
+    return actors_of(word_.load(relaxed));  // relaxed: a count
+  }
+  [[nodiscard]] std::size_t operations() const noexcept {
+    return (word_.load(relaxed) & ~closed) / operation;  // relaxed: a count
+  }
+
+  void pin() noexcept {
+    // relaxed: sequenced before the caller's release exchange on the slot, through which the end
+    // of the run comes to see it (invariant 3).
+    pins_.fetch_add(1, relaxed);
+  }
+  void unpin() noexcept {
+    pins_.fetch_sub(1, release);  // pairs with is_pinned: we are through
+  }
+  [[nodiscard]] bool is_pinned() const noexcept {
+    return pins_.load(acquire) != 0;  // pairs with unpin
+  }
+
+ private:
+  // Actors in the low half, operations above, the verdict on top.
+  static constexpr std::uint64_t actor = 1;
+  static constexpr std::uint64_t operation = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t closed = std::uint64_t{1} << 63;
+  static constexpr std::size_t actors_of(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word);
+  }
+
+  alignas(64) atomic<std::uint64_t> word_{0};
+  // Never reset: a late pin of a former life may still be on it.
+  alignas(64) atomic<std::uint64_t> pins_{0};
+};
+
+}  // namespace smarm::detail
