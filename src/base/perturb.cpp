@@ -1,12 +1,14 @@
 // The decisions of perturb.hpp, and the threads that carry them out.
 #include "base/perturb.hpp"
 
+#include <cstddef>
+#include <iterator>
+
 #ifdef SMARM_STRESS
 #include <pthread.h>
 
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -21,9 +23,11 @@ namespace smarm::detail {
 
 std::string_view name_of(perturb_point point) noexcept {
   static constexpr std::string_view names[] = {
-      "publish",   "claim",  "yield", "park",     "begin_wait", "notified",    "unpark",
-      "stop",      "shield", "end",   "switched", "schedule",   "steal",       "queue_push",
-      "queue_pop", "census", "wake",  "keeper",   "watcher",    "permit_park", "permit_wake"};
+      "publish", "claim",       "yield",       "park",   "begin_wait", "notified",
+      "unpark",  "stop",        "shield",      "end",    "switched",   "schedule",
+      "steal",   "queue_push",  "queue_pop",   "census", "wake",       "keeper",
+      "watcher", "permit_park", "permit_wake", "verdict"};
+  static_assert(std::size(names) == static_cast<std::size_t>(perturb_point::verdict) + 1);
   return names[static_cast<std::size_t>(point)];
 }
 
@@ -57,8 +61,9 @@ disturbance disturbances::next() noexcept {
   if ((drawn & 255) >= share_) return {};
   const auto amount = static_cast<std::uint32_t>(drawn >> 32);
   const auto kind = (drawn >> 8) & 15;
-  if (kind < 8) return {disturbance::kind::spin, 1 + amount % 1024};
-  if (kind < 14) return {disturbance::kind::yield, 0};
+  // Few yields and sleeps: where others compute, each is a preemption of some milliseconds.
+  if (kind < 13) return {disturbance::kind::spin, 1 + amount % 1024};
+  if (kind < 15) return {disturbance::kind::yield, 0};
   return {disturbance::kind::sleep, 1 + amount % 50};
 }
 

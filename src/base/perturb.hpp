@@ -38,7 +38,7 @@ enum class perturb_point : std::uint8_t {
   watcher,      // the watcher's role changes
   permit_park,  // a scheduler or a foreign thread is about to sleep
   permit_wake,  // a permit is given, or has been and the sleeper is not yet woken
-  verdict,      // the count of actors or operations falls, or is asked whether the run is over
+  verdict,      // what keeps the run going grows from outside, or shrinks, or the run is ended
 };
 
 [[nodiscard]] std::string_view name_of(perturb_point point) noexcept;

@@ -22,6 +22,7 @@
 
 #include "base/assert.hpp"
 #include "base/atomic.hpp"
+#include "base/perturb.hpp"
 
 namespace smarm::detail {
 
@@ -42,6 +43,7 @@ class run_life {
     do {
       if ((before & closed) != 0) return admission::ended;
       if (actors_of(before) >= actors_max) return admission::full;
+      perturb(perturb_point::verdict);
       // acquire: pairs with reopen: the core is at rest or running, not between.
     } while (!word_.compare_exchange_weak(before, before + actor, acquire, relaxed));
     return admission::admitted;
@@ -49,6 +51,7 @@ class run_life {
 
   // discharge takes back an admit, or counts an actor out as the last act of its exit.
   void discharge() noexcept {
+    perturb(perturb_point::verdict);
     // release: pairs with may_end and try_end: all that the actor did comes before the end of run.
     const std::uint64_t before = word_.fetch_sub(actor, release);
     SMARM_ASSERT(actors_of(before) != 0, "an actor is counted out once", before);
@@ -62,6 +65,7 @@ class run_life {
   // operation_finished: true if that was all that kept the run going, and schedulers may sleep on
   // it: then the caller wakes them.
   [[nodiscard]] bool operation_finished() noexcept {
+    perturb(perturb_point::verdict);
     // release: pairs with may_end and try_end, as discharge.
     return word_.fetch_sub(operation, release) == operation;
   }
@@ -76,6 +80,7 @@ class run_life {
   // try_end speaks the verdict if nothing keeps the run going; true: the run is over.
   [[nodiscard]] bool try_end() noexcept {
     if (!may_end()) return false;
+    perturb(perturb_point::verdict);
     std::uint64_t nobody = 0;
     // acq_rel: acquire pairs with discharge; release with a spawn from outside that finds it
     // closed.
@@ -107,6 +112,7 @@ class run_life {
     pins_.fetch_add(1, relaxed);
   }
   void unpin() noexcept {
+    perturb(perturb_point::verdict);
     pins_.fetch_sub(1, release);  // pairs with is_pinned: we are through
   }
   [[nodiscard]] bool is_pinned() const noexcept {

@@ -12,7 +12,6 @@
 
 #include "base/assert.hpp"
 #include "base/futex.hpp"
-#include "base/perturb.hpp"
 #include "fiber/overflow.hpp"
 #include "sched/lookup.hpp"
 #include "sched/scheduler.hpp"

@@ -22,7 +22,12 @@ namespace smarm::test {
 }
 
 // rounds returns how often to do something: the short count in the suite, the long one in a soak.
+// An eighth of the short one in a stress build: that one looks for many seeds and not for long
+// runs, and each preemption that it asks for costs milliseconds on a loaded machine.
 [[nodiscard]] inline std::int64_t rounds(std::int64_t in_suite, std::int64_t in_soak) {
+#ifdef SMARM_STRESS
+  in_suite = (in_suite + 7) / 8;
+#endif
   return soaking() ? in_soak : in_suite;
 }
 
