@@ -122,6 +122,7 @@ class runner {
     if (seconds_ != 0) o.seconds_max = static_cast<double>(seconds_);
     o.replay = replay_;
     o.progress = progress_;
+    if (quiet_) o.shorter_runs = 0;  // nobody reads the report
     o.command = program_ + " --run " + m.name;
     if (!mutation_.empty()) o.command += " --mutate " + mutation_;
     return o;
