@@ -8,7 +8,8 @@
 //     is parked against the receiver that makes room or goes;
 //   - a deadline or a stop that meets a value leaves it received or queued; one that meets the room
 //     for a parked sender's value leaves it sent or with its sender;
-//   - of each sender values arrive in the order in which they were sent.
+//   - of each sender values arrive in the order in which they were sent; whoever is told that the
+//     channel has ended sees what each sender did before it went.
 // Actors are model threads (tests/model/actors.hpp); timers are the wheel's. Cells come straight
 // from the allocator (tests/model/world.cpp).
 // Outside: more than two values under way, the budget after which a sender yields, blocks that the
@@ -86,14 +87,43 @@ PROTOCOL(channel_last_drop_against_park) {
   stage here;
   actor reader;
   auto ends = channel<parcel>();
+  model::cell<int> news{0};
   model::parallel(
       [&] {
         here.run(reader, [&] {
           const auto got = ends.rx.recv();
           model::expect(!got && got.error() == recv_error::closed, "nobody is left to send");
+          model::expect(news.read() == 1, "the end comes after what was done before it");
         });
       },
-      [&] { ends.tx.close(); });
+      [&] {
+        news.write(1);
+        ends.tx.close();
+      });
+}
+
+// As a drop that the receiver finds without waiting for it.
+PROTOCOL(channel_two_drops_against_a_look) {
+  auto ends = channel<parcel>();
+  sender<parcel> other = ends.tx;
+  model::cell<int> news{0};
+  model::cell<int> others{0};
+  model::parallel(
+      [&] {
+        const auto got = ends.rx.try_recv();
+        model::expect(!got.has_value(), "nothing was sent");
+        if (got.error() == recv_error::closed) {
+          model::expect(news.read() == 1 && others.read() == 1, "the end is after both drops");
+        }
+      },
+      [&] {
+        news.write(1);
+        ends.tx.close();
+      },
+      [&] {
+        others.write(1);
+        other.close();
+      });
 }
 
 // Two senders go, one of them with a value: `closed` comes after all values.
