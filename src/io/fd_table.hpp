@@ -21,6 +21,7 @@
 #include <cstdint>
 
 #include "base/atomic.hpp"
+#include "base/chunk_table.hpp"
 #include "base/raw_mutex.hpp"
 #include "sched/wait.hpp"
 
@@ -99,6 +100,10 @@ struct alignas(64) fd_entry {
 static_assert(sizeof(fd_entry) == 64, "an entry is a cache line: 64 bytes a connection");
 
 inline constexpr int fd_table_max = 1 << 24;  // LIMIT: descriptor numbers; EMFILE beyond
+using fd_table = chunk_table<fd_entry, 1024, fd_table_max / 1024>;
+
+// fd_table_of_process is for whoever walks it; fd_entry_for alone adds to it.
+[[nodiscard]] const fd_table& fd_table_of_process() noexcept;
 
 // find_fd returns the entry of the number, null where the table has never been asked for it.
 [[nodiscard]] fd_entry* find_fd(int fd) noexcept;
@@ -109,21 +114,11 @@ inline constexpr int fd_table_max = 1 << 24;  // LIMIT: descriptor numbers; EMFI
 
 // for_each_fd calls visit(fd, entry) for each entry that exists.
 template <class Visit>
-void for_each_fd(Visit visit);
-
-namespace fd_chunks {
-inline constexpr int size = 1024;  // entries of a chunk
-inline constexpr int count = fd_table_max / size;
-// Returns the chunk's first entry, or null.
-[[nodiscard]] fd_entry* find(int chunk) noexcept;
-}  // namespace fd_chunks
-
-template <class Visit>
 void for_each_fd(Visit visit) {
-  for (int chunk = 0; chunk < fd_chunks::count; ++chunk) {
-    fd_entry* const entries = fd_chunks::find(chunk);
-    for (int i = 0; entries != nullptr && i < fd_chunks::size; ++i) {
-      visit(chunk * fd_chunks::size + i, entries[i]);
+  for (std::size_t chunk = 0; chunk < fd_table::chunk_count; ++chunk) {
+    fd_entry* const entries = fd_table_of_process().find_chunk(chunk);
+    for (std::size_t i = 0; entries != nullptr && i < fd_table::chunk_size; ++i) {
+      visit(static_cast<int>(chunk * fd_table::chunk_size + i), entries[i]);
     }
   }
 }

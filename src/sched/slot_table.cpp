@@ -13,26 +13,18 @@ constinit slot_table the_table;
 
 slot_table& slot_table::instance() noexcept { return the_table; }
 
-slot* slot_table::find(std::uint32_t index) noexcept {
-  const std::uint32_t chunk = index / chunk_slots;
-  if (chunk >= chunks_max) return nullptr;
-  // acquire: pairs with grow's release; without it the slots might be seen uninitialized.
-  slot* const first = chunks_[chunk].load(acquire);
-  return first == nullptr ? nullptr : first + index % chunk_slots;
-}
-
 bool slot_table::grow() noexcept {
-  const std::uint32_t chunk = chunk_count_.load(relaxed);  // relaxed: written under lock_ only
-  if (chunk == chunks_max) return false;
-  slot* const first = new (std::nothrow) slot[chunk_slots];
+  const std::size_t chunk = chunk_count_.load(relaxed);  // relaxed: written under lock_ only
+  if (chunk == table::chunk_count) return false;
+  slot* const first = new (std::nothrow) slot[table::chunk_size];
   if (first == nullptr) return false;
-  for (std::uint32_t i = chunk_slots; i-- > 0;) {
+  for (std::size_t i = table::chunk_size; i-- > 0;) {
     slot& fresh = first[i];
-    fresh.index = chunk * chunk_slots + i;
+    fresh.index = static_cast<std::uint32_t>(chunk * table::chunk_size + i);
     fresh.next_free = free_;
     free_ = &fresh;
   }
-  chunks_[chunk].store(first, release);    // pairs with find
+  (void)slots_.publish(chunk, first);      // first, for want of another: lock_ is held
   chunk_count_.store(chunk + 1, release);  // pairs with size
   return true;
 }

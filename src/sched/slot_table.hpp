@@ -5,8 +5,7 @@
 // recognised. It grows by chunks and never shrinks: slots are type-stable (see slot.hpp).
 //
 // Invariants
-//   1. A chunk's pointer is written once, after its slots have been initialized.
-//   2. A vacant slot is in exactly one free list: the table's, or a scheduler's cache.
+//   1. A vacant slot is in exactly one free list: the table's, or a scheduler's cache.
 // Threads: any. `lock_` guards the free list and growth; look-up takes no lock.
 // LIMIT: 2^26 slots; beyond, take returns fewer than asked.
 #pragma once
@@ -15,6 +14,7 @@
 #include <cstdint>
 
 #include "base/atomic.hpp"
+#include "base/chunk_table.hpp"
 #include "base/raw_mutex.hpp"
 #include "sched/slot.hpp"
 
@@ -22,16 +22,13 @@ namespace smarm::detail {
 
 class slot_table {
  public:
-  static constexpr std::uint32_t chunk_slots = 512;
-  static constexpr std::uint32_t chunks_max = (1U << 26) / chunk_slots;
-
   // instance is the process's table. Constant-initialized, never destroyed: late calls from static
   // destructors find it.
   [[nodiscard]] static slot_table& instance() noexcept;
 
   // find returns the slot of that index, or null where no such slot exists yet. Any number is
   // legal. Never locks.
-  [[nodiscard]] slot* find(std::uint32_t index) noexcept;
+  [[nodiscard]] slot* find(std::uint32_t index) const noexcept { return slots_.find(index); }
 
   // take moves up to `count` vacant slots into `out` and returns how many; fewer only when memory
   // or the limit is reached.
@@ -42,15 +39,17 @@ class slot_table {
 
   // size is how many slots exist; with find it walks the table.
   [[nodiscard]] std::uint32_t size() const noexcept {
-    return chunk_count_.load(acquire) * chunk_slots;  // pairs with grow: the chunks below exist
+    // acquire: pairs with grow: the chunks below that number exist.
+    return static_cast<std::uint32_t>(chunk_count_.load(acquire) * table::chunk_size);
   }
 
  private:
   bool grow() noexcept;  // with lock_ held
 
-  // Written once each by grow (release), read by find (acquire): publishes the chunk's slots.
-  atomic<slot*> chunks_[chunks_max]{};
-  atomic<std::uint32_t> chunk_count_{0};  // written under lock_ (release), read by size
+  using table = chunk_table<slot, 512, (std::size_t{1} << 26) / 512>;
+
+  table slots_;
+  atomic<std::size_t> chunk_count_{0};  // written under lock_ (release), read by size
   raw_mutex lock_;
   slot* free_ = nullptr;  // guarded by lock_
 };

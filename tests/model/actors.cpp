@@ -20,6 +20,7 @@ namespace {
 struct cast {
   std::array<actor*, model::threads_max> running{};
   std::array<actor*, 4> known{};
+  void (*deliver)(actor& runnable) = nullptr;
   detail::timers* wheel = nullptr;
   detail::atomic<std::uint32_t>* armed = nullptr;  // 1: a timer is armed; 2: none will be
 };
@@ -39,7 +40,10 @@ actor::actor() {
   state.publish_queued();
 }
 
-void actor::enqueue() noexcept { tokens.fetch_add(1, detail::relaxed); }
+void actor::enqueue() noexcept {
+  if (the_cast.deliver != nullptr) return the_cast.deliver(*this);
+  tokens.fetch_add(1, detail::relaxed);
+}
 
 void actor::resume() noexcept {
   const std::uint32_t before = taken++;
@@ -48,6 +52,7 @@ void actor::resume() noexcept {
 }
 
 actor* current() noexcept { return the_cast.running[this_thread()]; }
+void run_as(actor* who) noexcept { the_cast.running[this_thread()] = who; }
 
 bool stop(actor& who, std::uint32_t generation) noexcept {
   const auto result = who.state.request_stop(generation);
@@ -67,6 +72,8 @@ stage::~stage() {
   delete the_cast.armed;
   the_cast = {};
 }
+
+void stage::deliver_by(void (*how)(actor& runnable)) noexcept { the_cast.deliver = how; }
 
 void stage::introduce(actor& who, std::uint32_t number) noexcept {
   who.index = number;

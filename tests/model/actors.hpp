@@ -42,6 +42,8 @@ struct actor : detail::slot {
 
 // current is the actor that the calling model thread is, or null.
 [[nodiscard]] actor* current() noexcept;
+// run_as: the calling model thread, a scheduler, runs that actor from here on; null: none.
+void run_as(actor* who) noexcept;
 
 // stop requests the stop of an actor, as request_stop would.
 bool stop(actor& who, std::uint32_t generation) noexcept;
@@ -72,6 +74,10 @@ class stage {
     end(self);
     return how;
   }
+
+  // deliver_by has actors made runnable by `how`, where a model has a run queue and schedulers
+  // instead of tokens. Undone by the next stage.
+  static void deliver_by(void (*how)(actor& runnable)) noexcept;
 
   // introduce gives an actor a number, by which find_slot finds it.
   static void introduce(actor& who, std::uint32_t number) noexcept;

@@ -1,0 +1,392 @@
+// The loop of a scheduler under the checker: the production picker, with queue, coordinator, timers
+// and the count of the run's life, and one to three threads that run it to the run's end.
+//
+// Proves, where a deadlock of the model is an actor that nobody runs or a run that does not end:
+//   - an actor that was spawned, woken or stopped, from inside or outside, runs, once for each
+//   time;
+//   - when the last actor has ended all schedulers leave, whether they sleep, are about to, or
+//   look;
+//   - a spawn from outside is run or refused; a waker of another thread is through with a runtime
+//     before it is taken down;
+//   - an operation in a driver's hands keeps the run going, and its end ends it;
+//   - a deadline that an actor waits for is met, by whichever scheduler;
+//   - what lies in run-next, or in the queue, or in the wheel, behind an actor that computes on, is
+//     found by another scheduler;
+//   - two actors that need each other at the same time get two schedulers.
+// One scheduler: exhaustive. Two: SAMPLED, as the whole loop of two has more executions than can be
+// visited: 2,000 random ones of each model, the same in every run; what two schedulers do to each
+// other stands step by step in coordinator_model.cpp, exhaustive.
+// Bounds: two schedulers, one or two actors; a watcher that looks more than twice in a row without
+// finding anything is not followed further (it looks again, every few milliseconds).
+// Actors here are steps and not functions with a stack: the switch is left out, and what
+// scheduler.cpp does before and after it is done in the same order (office::run).
+// Outside: more schedulers; migration in debug builds; the mpmc queue, which has its own models.
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "sched/picker.hpp"
+#include "tests/model/actors.hpp"
+#include "tests/model/protocol.hpp"
+
+#define SAMPLED o.mode = model::search_mode::random, o.runs = 2'000
+
+namespace smarm::detail {
+namespace {
+
+using under_model::actor;
+using under_model::stage;
+
+enum class leaving : std::uint8_t { parking, yielding, ended };
+
+// player is an actor whose turns are calls of `turn`, with how many came before.
+struct player : actor {
+  std::function<leaving(int)> turn;
+  int turns = 0;
+};
+
+struct test_picker final : picker {
+  using picker::picker;
+};
+
+constexpr unsigned looks_max = 2;
+
+class office;
+std::array<picker*, model::threads_max> picker_of_thread;
+office* the_office = nullptr;
+
+[[nodiscard]] picker*& picker_here() {
+  return picker_of_thread[model::engine::current()->thread()];
+}
+
+// office is a runtime: its schedulers are the threads that call run.
+class office final : private idle_duties {
+ public:
+  office(unsigned schedulers, run_queue_kind kind, unsigned cpus) {
+    const config how{.schedulers = schedulers, .run_queue = kind, .max_actors = 4};
+    work.emplace(how, cpus, life, static_cast<idle_duties&>(*this));
+    work->queue.reserve(4);
+    for (unsigned i = 0; i < schedulers; ++i) {
+      pickers_[i] = std::make_unique<test_picker>(*work, i, schedulers);
+      work->pickers.push_back(pickers_[i].get());
+    }
+    picker_of_thread = {};
+    the_office = this;
+    stage::deliver_by([](actor& runnable) { the_office->deliver(runnable); });
+  }
+  explicit office(unsigned schedulers) : office(schedulers, run_queue_kind::locked, schedulers) {}
+  ~office() { model::expect(life.actors() == 0, "nobody is left"); }
+  office(const office&) = delete;
+  office& operator=(const office&) = delete;
+
+  // start makes an actor runnable before the schedulers run.
+  void start(player& fresh) {
+    model::expect(life.admit(false, 4) == run_life::admission::admitted);
+    work->queue.push(0, fresh);
+  }
+
+  // spawn does so from the outside, while they run; false: the run is over.
+  [[nodiscard]] bool spawn(player& fresh) {
+    if (life.admit(false, 4) != run_life::admission::admitted) return false;
+    work->enqueue(0, fresh);
+    return true;
+  }
+
+  // from_outside is what a foreign thread does to make actors runnable.
+  template <class Action>
+  void from_outside(Action action) {
+    life.pin();
+    action();
+    life.unpin();
+  }
+
+  // run is a scheduler, to the end of the run.
+  void run(unsigned index) {
+    picker& self = *pickers_[index];
+    picker_here() = &self;
+    slot* next = nullptr;
+    for (;;) {
+      if (next == nullptr) next = self.next_or_end();
+      if (next == nullptr) break;
+      next = take_turn(self, static_cast<player&>(*next));
+    }
+    picker_here() = nullptr;
+  }
+
+  // take_down is the end of the runtime, when its threads have ended: by one of them.
+  void take_down() {
+    while (life.is_pinned()) model::pause();
+    for (auto& each : pickers_) each.reset();
+    work.reset();
+  }
+
+  run_life life;
+  std::optional<workplace> work;
+
+ private:
+  void deliver(actor& runnable) {
+    if (picker* const here = picker_here()) {
+      here->schedule(runnable);
+    } else {
+      work->enqueue(runnable.index, runnable);
+    }
+  }
+
+  slot* take_turn(picker& self, player& who) {
+    under_model::run_as(&who);
+    leaving how{};
+    do {
+      how = who.turn(who.turns++);
+    } while (how == leaving::parking && who.state.consume_notification());
+    under_model::run_as(nullptr);
+    if (how == leaving::ended) {
+      who.state.set_done();
+      static_cast<void>(who.state.reclaim());
+    }
+    slot* const next = self.pick_next();
+    switch (how) {
+      case leaving::parking:
+        who.wait_opened = false;
+        if (who.state.park_return() == slot_state::park_end::must_enqueue) self.schedule(who);
+        break;
+      case leaving::yielding:
+        who.state.yield_return();
+        work->enqueue(self.stripe(), who);
+        break;
+      case leaving::ended:
+        life.discharge();
+        break;
+    }
+    return next;
+  }
+
+  bool look_at_drivers() noexcept override { return false; }
+  // A watcher asks before each of its sleeps.
+  std::int64_t return_surplus(std::int64_t) noexcept override {
+    model::assume(watches_++ < looks_max);
+    return never_ns;
+  }
+
+  std::array<std::unique_ptr<test_picker>, 3> pickers_;
+  unsigned watches_ = 0;
+};
+
+// ends runs once.
+void end_at_once(player& who) {
+  who.turn = [](int) { return leaving::ended; };
+}
+
+PROTOCOL_WITH(picker_one_actor_ends, SAMPLED) {
+  stage here;
+  office at(2);
+  player one;
+  end_at_once(one);
+  at.start(one);
+  model::parallel([&] { at.run(0); }, [&] { at.run(1); });
+  model::expect(one.turns == 1, "it ran");
+}
+
+PROTOCOL_WITH(picker_one_actor_yields, SAMPLED) {
+  stage here;
+  office at(2);
+  player one;
+  one.turn = [](int turn) { return turn == 0 ? leaving::yielding : leaving::ended; };
+  at.start(one);
+  model::parallel([&] { at.run(0); }, [&] { at.run(1); });
+  model::expect(one.turns == 2, "it ran twice");
+}
+
+PROTOCOL(picker_spawn_from_outside) {
+  stage here;
+  office at(1);
+  player one;
+  end_at_once(one);
+  bool admitted = false;
+  model::parallel([&] { at.run(0); }, [&] { admitted = at.spawn(one); });
+  model::expect(one.turns == (admitted ? 1 : 0), "it ran or was refused");
+}
+
+PROTOCOL_WITH(picker_spawn_from_outside_with_two_schedulers, SAMPLED) {
+  stage here;
+  office at(2);
+  player one;
+  end_at_once(one);
+  bool admitted = false;
+  model::parallel([&] { at.run(0); }, [&] { at.run(1); }, [&] { admitted = at.spawn(one); });
+  model::expect(one.turns == (admitted ? 1 : 0), "it ran or was refused");
+}
+
+// The waker outlives the runtime: its pin keeps the parts until it is through.
+PROTOCOL(picker_wake_from_outside) {
+  stage here;
+  office at(1);
+  player one;
+  waker wait;
+  atomic<int> opened{0};
+  one.turn = [&](int turn) {
+    if (turn == 1) return leaving::ended;
+    wait = begin_wait();
+    opened.store(1, release);
+    return leaving::parking;
+  };
+  at.start(one);
+  model::parallel(
+      [&] {
+        at.run(0);
+        at.take_down();
+      },
+      [&] {
+        opened.await([](int now) { return now == 1; }, acquire);
+        at.from_outside([&] { wait.wake(); });
+      });
+  model::expect(one.turns == 2, "it was woken");
+}
+
+PROTOCOL_WITH(picker_wake_from_outside_with_two_schedulers, SAMPLED) {
+  stage here;
+  office at(2);
+  player one;
+  waker wait;
+  atomic<int> opened{0};
+  one.turn = [&](int turn) {
+    if (turn == 1) return leaving::ended;
+    wait = begin_wait();
+    opened.store(1, release);
+    return leaving::parking;
+  };
+  at.start(one);
+  model::parallel([&] { at.run(0); }, [&] { at.run(1); },
+                  [&] {
+                    opened.await([](int now) { return now == 1; }, acquire);
+                    at.from_outside([&] { wait.wake(); });
+                  });
+  model::expect(one.turns == 2, "it was woken");
+}
+
+// The stop of the last waiter ends the run.
+PROTOCOL(picker_stop_of_the_last_waiter) {
+  stage here;
+  office at(1);
+  player one;
+  one.turn = [&](int) {
+    if (one.state.peek().stop_requested()) return leaving::ended;
+    static_cast<void>(begin_wait());
+    return leaving::parking;
+  };
+  at.start(one);
+  bool found = false;
+  model::parallel(
+      [&] {
+        at.run(0);
+        at.take_down();
+      },
+      [&] { at.from_outside([&] { found = under_model::stop(one); }); });
+  model::expect(found, "it lived");
+}
+
+// An actor leaves an operation behind and ends: the run ends with the operation.
+PROTOCOL(picker_operation_left_behind) {
+  stage here;
+  office at(1);
+  player one;
+  model::cell<int> done{0};
+  atomic<int> begun{0};
+  one.turn = [&](int) {
+    at.life.operation_started();
+    begun.store(1, release);
+    return leaving::ended;
+  };
+  at.start(one);
+  model::parallel(
+      [&] {
+        at.run(0);
+        model::expect(done.read() == 1, "the run ends after the operation");
+      },
+      [&] {
+        begun.await([](int now) { return now == 1; }, acquire);
+        done.write(1);
+        if (at.life.operation_finished()) at.work->sleepers.wake_all();
+      });
+}
+
+PROTOCOL_WITH(picker_operation_left_behind_with_two_schedulers, SAMPLED) {
+  stage here;
+  office at(2);
+  player one;
+  atomic<int> begun{0};
+  one.turn = [&](int) {
+    at.life.operation_started();
+    begun.store(1, release);
+    return leaving::ended;
+  };
+  at.start(one);
+  model::parallel([&] { at.run(0); }, [&] { at.run(1); },
+                  [&] {
+                    begun.await([](int now) { return now == 1; }, acquire);
+                    if (at.life.operation_finished()) at.work->sleepers.wake_all();
+                  });
+}
+
+// Two actors that must run at the same time: each waits, without parking, for the other's turn.
+PROTOCOL_WITH(picker_two_at_a_time, SAMPLED) {
+  stage here;
+  office at(2);
+  std::array<player, 2> both;
+  atomic<int> here_now{0};
+  for (player& each : both) {
+    each.turn = [&](int) {
+      here_now.fetch_add(1, relaxed);
+      here_now.await([](int now) { return now == 2; }, relaxed);
+      return leaving::ended;
+    };
+    at.start(each);
+  }
+  model::parallel([&] { at.run(0); }, [&] { at.run(1); });
+}
+
+// One wakes the other and computes on until it has run: it lies in run-next, which wakes nobody.
+PROTOCOL_WITH(picker_run_next_behind_one_that_computes, SAMPLED) {
+  stage here;
+  office at(2);
+  player hog;
+  player other;
+  atomic<int> ran{0};
+  waker wait;
+  other.turn = [&](int) {
+    ran.store(1, relaxed);
+    return leaving::ended;
+  };
+  hog.turn = [&](int) {
+    model::expect(at.life.admit(true, 4) == run_life::admission::admitted);
+    picker_here()->schedule(other);
+    ran.await([](int now) { return now == 1; }, relaxed);
+    return leaving::ended;
+  };
+  at.start(hog);
+  model::parallel([&] { at.run(0); }, [&] { at.run(1); });
+}
+
+// An actor waits for a deadline: whoever sleeps towards it ends the wait, and the run.
+PROTOCOL_WITH(picker_deadline, SAMPLED) {
+  stage here;
+  office at(2);
+  player one;
+  std::optional<timer> alarm;
+  one.turn = [&](int turn) {
+    if (turn == 1) {
+      static_cast<void>(at.work->timers.cancel(*alarm));
+      return leaving::ended;
+    }
+    alarm.emplace(100, begin_wait());
+    if (at.work->timers.insert(*alarm)) picker_here()->note_deadline();
+    return leaving::parking;
+  };
+  at.start(one);
+  model::parallel([&] { at.run(0); }, [&] { at.run(1); });
+  model::expect(one.turns == 2 && at.work->timers.size() == 0, "it was woken");
+}
+
+}  // namespace
+}  // namespace smarm::detail
