@@ -34,7 +34,7 @@ program make_program(std::uint64_t seed) {
   program made(2 + below(2));
   for (auto& thread : made)
     for (unsigned i = 0, n = 1 + below(made.size() == 2 ? 3 : 2); i < n; ++i)
-      thread.push_back({below(9), static_cast<int>(below(2))});
+      thread.push_back({below(10), static_cast<int>(below(2))});
   return made;
 }
 
@@ -48,6 +48,7 @@ struct shared {
 // run_step does a step and returns what its thread learns from it.
 int run_step(shared& s, const step& what) {
   int expected = what.operand;
+  int attempts = 1;
   switch (what.what) {
     case 0:
       s.word.store(what.operand + 1, memory_order_release);
@@ -60,6 +61,10 @@ int run_step(shared& s, const step& what) {
       return static_cast<int>(s.word.compare_exchange_weak(expected, 5, memory_order_relaxed)) *
                  10 +
              expected;
+    case 8:
+      while (!s.word.compare_exchange_weak(expected, expected + 1, memory_order_acq_rel))
+        ++attempts;
+      return attempts * 10 + expected;
     case 4:
       return static_cast<int>(model::futex_wait(s.word, what.operand)) + 1;
     case 5:
@@ -107,6 +112,8 @@ TEST(waiting, exhaustive_search_meets_every_outcome_that_a_random_walk_meets) {
     const program p = make_program(seed);
     model::options wished;
     wished.keep_going = true;
+    wished.weak_failures = seed % 3;
+    wished.weak_failures_in_all = 1 + seed / 3 % 2;
     const std::set<std::string> all = outcomes(p, wished);
     wished.mode = model::search_mode::random;
     wished.runs = 400;

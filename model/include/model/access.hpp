@@ -37,11 +37,12 @@ struct access {
   event_kind kind = event_kind::fence;
   order success = order::relaxed;
   order failure = order::relaxed;
-  bool weak = false;
   bool system = false;
   bool timed = false;   // a wait that time ends if nobody else does
   bool sticky = false;  // a wait that is over as soon as any write was acceptable, seen or not
   bool loose = false;   // a mutation: the cas does not compare
+  // cas: it may fail without a reason as long as the execution has fewer such failures; 0: strong.
+  unsigned weak_max = 0;
   std::uint32_t site = 0;
   std::uint32_t location = no_location;
   std::uint64_t alternatives = 0;     // choose

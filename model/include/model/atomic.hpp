@@ -188,10 +188,15 @@ class atomic {
     a.kind = event_kind::cas;
     a.success = to_order(success);
     a.failure = to_order(failure);
-    a.weak = weak && e->wishes().weak_failures;
+    // What the thread has met before is in the graph before this event, so a repetition and a
+    // revisit of it ask the same.
+    const options& wished = e->wishes();
+    const bool may_fail = weak && e->self().weak_failures < wished.weak_failures;
+    a.weak_max = may_fail ? wished.weak_failures_in_all : 0;
     a.expected = to_value(expected);
     a.operand = to_value(desired);
     const step s = detail::touch(this, a, sizeof(T), what, where);
+    if (s.spurious) ++e->self().weak_failures;
     if (!s.succeeded) expected = from_value<T>(s.read);
     return s.succeeded;
   }

@@ -44,6 +44,14 @@ class graph {
     return sum;
   }
 
+  // weak_failures counts the exchanges that have failed without a reason.
+  [[nodiscard]] std::size_t weak_failures() const {
+    std::size_t sum = 0;
+    for (const auto& events : threads_)
+      for (const event& e : events) sum += e.spurious;
+    return sum;
+  }
+
   // position_of gives a write's place in modification order.
   [[nodiscard]] std::uint32_t position_of(event_id write) const {
     return is_initial(write) ? 0 : at(write).position;

@@ -40,11 +40,12 @@ struct options {
   std::uint64_t executions_max = 20'000'000;   // LIMIT: beyond it the verdict is incomplete
   std::uint32_t events_max = 400;              // LIMIT: events of one thread; beyond it incomplete
   double seconds_max = 0;                      // LIMIT: 0 is none; beyond it incomplete
-  unsigned spurious = 1;              // spurious wake-ups of a wait that each thread may meet
-  bool weak_failures = true;          // compare_exchange_weak fails without a reason
-  std::uint32_t shorter_runs = 2000;  // runs after a failure in search of a shorter one
-  bool races_fail = true;             // false: go on and only count them
-  bool leaks_fail = true;             //
+  unsigned spurious = 1;       // spurious wake-ups of a wait that each thread may meet
+  unsigned weak_failures = 1;  // compare_exchange_weak that fail for no reason: of a thread
+  unsigned weak_failures_in_all = 1000;  // and of all threads together
+  std::uint32_t shorter_runs = 2000;     // runs after a failure in search of a shorter one
+  bool races_fail = true;                // false: go on and only count them
+  bool leaks_fail = true;                //
   bool adopt_new = true;  // with adopt_new.hpp: operator new takes the run's memory; false: misuse
   bool keep_going = false;  // count failing executions instead of stopping at the first
   bool progress = false;    // a line on standard error every few seconds

@@ -69,7 +69,7 @@ class search final : public strategy {
       e.stamp = old.stamp;
       e.previous = old.previous;
       resolve(g, e, a, old.source, old.spurious);
-      if (a.weak && e.exclusive) {
+      if (may_fail(g, e, a)) {
         item job{item::spurious, g.next_stamp()};
         job.read = id;
         top().work.push_back(job);
@@ -127,7 +127,7 @@ class search final : public strategy {
       if (is_planted(fault::failed_cas_latest) && a.kind == event_kind::cas && !e.exclusive &&
           position != newest)
         continue;
-      if (a.weak && e.exclusive && !is_planted(fault::weak_cas_strong)) {
+      if (may_fail(g, e, a)) {
         event failed = base;
         resolve(g, failed, a, e.source, true);
         push_append(failed);

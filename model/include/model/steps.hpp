@@ -98,6 +98,14 @@ inline void resolve(const graph& g, event& e, const access& a, event_id source, 
   if (e.exclusive) publish(g, e);
 }
 
+// may_fail: the exchange succeeds as resolved, and fails without a reason in another execution.
+// The search keeps to the bound of the whole execution by this alone: whatever it deletes and does
+// again is without such failures, so no graph is reached through one that has more of them.
+[[nodiscard]] inline bool may_fail(const graph& g, const event& e, const access& a) {
+  if (a.weak_max == 0 || !e.exclusive || is_planted(fault::weak_cas_strong)) return false;
+  return g.weak_failures() < a.weak_max;
+}
+
 // settle completes an event that reads nothing from a location.
 inline void settle(const graph& g, event& e, const access& a) {
   switch (e.kind) {

@@ -42,6 +42,7 @@ struct thread_state {
   const access* waits_for = nullptr;  // waiting: what it asked for; it is on the thread's stack
   bool timed = false;                 // the wait would end by itself in time
   unsigned spurious = 0;              // spurious wake-ups met
+  unsigned weak_failures = 0;         // weak exchanges that failed without a reason
   std::uint32_t waits_at = 0;         // site of a wait or pause
   std::size_t shared_steps = 0;       // retrying: the state of the world when it asked last
 
@@ -52,6 +53,7 @@ struct thread_state {
     idle = 0;
     timed = false;
     spurious = 0;
+    weak_failures = 0;
     shared_steps = 0;
   }
 };

@@ -63,7 +63,7 @@ class walk : public strategy {
       event e = base;
       resolve(graph_, e, a, graph_.write_at(a.location, position), false);
       if (e.blocked && !takes_blocked()) continue;
-      if (a.weak && e.exclusive) ways.push_back({position, true});
+      if (may_fail(graph_, e, a)) ways.push_back({position, true});
       if (e.exclusive && graph_.splits(a.location, position + 1)) continue;
       ways.push_back({position, false});
     }
