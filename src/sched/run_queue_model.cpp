@@ -8,7 +8,8 @@
 //     whoever emptied it, by the queue's own orders;
 //   - never more entries than actors, so that push always has room;
 //   - what was pushed before a fence, looks_empty behind a fence does not miss;
-//   - a ring that grows under push and pop loses nothing.
+//   - a ring that grows under push and pop loses nothing;
+//   - who pops while there are entries left gets one.
 // Outside: the wrap of the 64-bit positions; two spawners that grow the queue at once (a
 // std::mutex, which the checker does not see); which stripe a CPU has.
 #include "sched/run_queue.hpp"
@@ -96,6 +97,20 @@ void two_poppers(Queue& queue) {
   model::expect(queue.pop() == nullptr && queue.looks_empty(), "nothing is left");
 }
 
+// An entry is there for each popper, so none of them may call the queue empty.
+template <class Queue>
+void an_entry_each(Queue& queue) {
+  task a(0);
+  task b(1);
+  push(queue, a);
+  push(queue, b);
+  slot* first = nullptr;
+  slot* second = nullptr;
+  model::parallel([&] { first = queue.pop(); }, [&] { second = queue.pop(); });
+  model::expect(first != nullptr && second != nullptr && first != second, "each finds one");
+  model::expect(queue.pop() == nullptr && queue.looks_empty(), "nothing is left");
+}
+
 // Positions 0 to 3 in two cells: what was popped is pushed again, by the other thread, which knows
 // of the pop by nothing but the queue.
 template <class Queue>
@@ -171,6 +186,7 @@ void a_look_behind_a_fence(Queue& queue) {
 
 PROTOCOL(queue_mpmc_two_producers_and_a_drain) { two_producers_and_a_drain(ring_of_two); }
 PROTOCOL(queue_mpmc_two_poppers) { two_poppers(ring_of_two); }
+PROTOCOL(queue_mpmc_an_entry_each) { an_entry_each(ring_of_two); }
 PROTOCOL(queue_mpmc_lap) { a_lap(ring_of_two); }
 PROTOCOL(queue_mpmc_push_against_pop) { push_against_pop(ring_of_two); }
 PROTOCOL(queue_mpmc_look_behind_a_fence) { a_look_behind_a_fence(ring_of_two); }
@@ -182,6 +198,10 @@ PROTOCOL(queue_locked_two_producers_and_a_drain) {
 PROTOCOL(queue_locked_two_poppers) {
   small_locked_ring queue;
   two_poppers(queue);
+}
+PROTOCOL(queue_locked_an_entry_each) {
+  small_locked_ring queue;
+  an_entry_each(queue);
 }
 PROTOCOL(queue_locked_lap) {
   small_locked_ring queue;
@@ -195,25 +215,24 @@ PROTOCOL(queue_locked_look_behind_a_fence) {
   small_locked_ring queue;
   a_look_behind_a_fence(queue);
 }
-// The third actor comes with the growth of the ring that the two others are in.
+// The third actor comes with the growth of the ring that the two others fill, around its end.
 PROTOCOL(queue_locked_grows) {
   small_locked_ring queue;
   task a(0);
   task b(1);
   task c(2);
+  push(queue, b);
+  static_cast<void>(take(queue));
   push(queue, a);
-  int popped = 0;
+  push(queue, b);
   model::parallel(
       [&] {
         queue.reserve(4);
         push(queue, c);
       },
-      [&] {
-        if (queue.pop() != nullptr) ++popped;
-        push(queue, b);
-      });
-  while (queue.pop() != nullptr) ++popped;
-  model::expect(popped == 3, "growth loses nothing");
+      [&] { model::expect(&take(queue) == &a, "the first in is the first out"); });
+  model::expect(&take(queue) == &b && &take(queue) == &c, "growth keeps all, in their order");
+  model::expect(queue.pop() == nullptr && queue.looks_empty(), "nothing is left");
 }
 
 PROTOCOL(queue_striped_two_producers_and_a_drain) {
@@ -223,6 +242,10 @@ PROTOCOL(queue_striped_two_producers_and_a_drain) {
 PROTOCOL(queue_striped_two_poppers) {
   striped_queue queue;
   two_poppers(queue);
+}
+PROTOCOL(queue_striped_an_entry_each) {
+  striped_queue queue;
+  an_entry_each(queue);
 }
 PROTOCOL(queue_striped_push_against_pop) {
   striped_queue queue;

@@ -298,6 +298,36 @@ PROTOCOL(slot_stop_against_yield_and_reopening) {
   model::expect(slot.state.peek().stop_requested(), "the stop is not lost");
 }
 
+// A wake that was noted is consumed while a stop is asked for: neither undoes the other.
+PROTOCOL(slot_stop_against_a_consumed_wake) {
+  word_model slot;
+  const std::uint64_t ticket = slot.state.begin_wait(false);
+  model::expect(slot.wake(ticket) == unparked::noted, "it still runs");
+  model::parallel(
+      [&] {
+        model::expect(slot.state.consume_notification(), "a wake has come");
+        const slot_word now = slot.state.peek();
+        model::expect(now.state() == run_state::running && now.ticket() != ticket,
+                      "that wait is over");
+      },
+      [&] { model::expect(slot.stop(1) == stop_result::requested, "a running actor is asked"); });
+  model::expect(slot.state.peek().stop_requested(), "the stop is not lost");
+}
+
+// A wait that was given up without a park: its waker finds the actor running or queued.
+PROTOCOL(slot_yield_against_late_waker) {
+  word_model slot;
+  const std::uint64_t ticket = slot.state.begin_wait(false);
+  unparked woken{};
+  model::parallel(
+      [&] {
+        slot.state.yield_return();
+        slot.state.try_claim();
+      },
+      [&] { woken = slot.wake(ticket); });
+  model::expect(woken != unparked::must_enqueue, "who is queued already is not enqueued");
+}
+
 // The exit hides the actor: who finds it alive before may stop it in vain, who comes after learns
 // so.
 PROTOCOL(slot_stop_against_exit) {
