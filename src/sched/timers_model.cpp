@@ -51,7 +51,23 @@ PROTOCOL(timers_two_fire_at_once) {
   model::parallel([&] { fired[0] = wheel.fire_due(soon + 1); },
                   [&] { fired[1] = wheel.fire_due(soon); });
   model::expect(fired[0] + fired[1] == 2, "each fires once");
+  model::expect(fired[1] <= 1, "and none before its time, though they share a tick");
   model::expect(wheel.size() == 0 && wheel.earliest() == never_ns, "nothing is left");
+}
+
+// The deadlines of what is left, on another level of the wheel, show when the earliest has fired.
+PROTOCOL(timers_next_is_the_earliest) {
+  stage here;
+  timers wheel;
+  constexpr std::int64_t later = 5'000'000;
+  timer first(soon, waker());
+  timer second(later, waker());
+  timer third(later * 2, waker());
+  model::expect(wheel.insert(first) && !wheel.insert(second) && !wheel.insert(third));
+  model::parallel([&] { model::expect(wheel.fire_due(soon) == 1, "one is due"); },
+                  [&] { model::expect(wheel.cancel(third), "it is not due"); });
+  model::expect(wheel.earliest() == later, "the second one is the earliest");
+  model::expect(wheel.cancel(second) && wheel.earliest() == never_ns, "nothing is left");
 }
 
 // One is inserted and another cancelled while a third thread fires what is due.

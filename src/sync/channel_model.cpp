@@ -160,6 +160,16 @@ PROTOCOL(channel_receiver_drop_against_send) {
                   });
 }
 
+// What is queued when the receiver goes is destroyed: the values own memory, which would leak.
+PROTOCOL(channel_receiver_drop_with_values_queued) {
+  stage here;
+  auto ends = channel<std::unique_ptr<int>>();
+  std::optional<receiver<std::unique_ptr<int>>> rx(std::move(ends.rx));
+  model::expect(ends.tx.send(std::make_unique<int>(1)).has_value(), "the receiver is there");
+  model::parallel([&] { rx.reset(); },
+                  [&] { static_cast<void>(ends.tx.send(std::make_unique<int>(2))); });
+}
+
 PROTOCOL(channel_receiver_drop_against_two_senders) {
   stage here;
   auto ends = channel<parcel>();

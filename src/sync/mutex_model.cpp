@@ -9,6 +9,7 @@
 //   - a notification reaches a waiter that waits, and passes on from one that a stop takes away.
 // Actors are model threads (tests/model/actors.hpp); time is moved by a thread of the model.
 // Outside: fairness over more than one round, the length of the spin.
+#include <array>
 #include <mutex>
 
 #include <smarm/condition_variable.hpp>
@@ -192,11 +193,45 @@ PROTOCOL(condition_notify_against_wait) {
   model::expect(shared.is_free());
 }
 
+// wait_in waits for a notification with a lock that was taken for it; until_it_waits comes back
+// when it does.
+void wait_in(condition_variable& changed, mutex& lock) {
+  std::unique_lock held(lock, std::adopt_lock);
+  static_cast<void>(changed.wait_until(held, deadline::never()));
+}
+void until_it_waits(mutex& lock) {
+  while (!lock.try_lock()) model::pause();
+  lock.unlock();
+}
+
 // A notification that a stopped waiter has taken is the other's.
-PROTOCOL(condition_stop_against_notify) {
+PROTOCOL(condition_stop_of_the_notified) {
   stage here;
   actor first;
   actor second;
+  std::array<mutex, 2> locks;
+  condition_variable changed;
+  model::expect(locks[0].try_lock() && locks[1].try_lock());
+  model::parallel(
+      [&] {
+        const ending how = here.run(first, [&] { wait_in(changed, locks[0]); });
+        if (how == ending::normal) changed.notify_one();
+      },
+      [&] { here.run(second, [&] { wait_in(changed, locks[1]); }); },
+      [&] {
+        until_it_waits(locks[0]);
+        until_it_waits(locks[1]);
+        changed.notify_one();
+        under_model::stop(first);
+      });
+  model::expect(locks[0].try_lock() && locks[1].try_lock(), "the locks were given back");
+  locks[0].unlock();
+  locks[1].unlock();
+}
+
+PROTOCOL(condition_stop_against_notify) {
+  stage here;
+  actor first;
   mutex lock;
   condition_variable changed;
   model::parallel(
@@ -210,6 +245,25 @@ PROTOCOL(condition_stop_against_notify) {
       [&] { under_model::stop(first); }, [&] { changed.notify_one(); });
   model::expect(lock.try_lock(), "the lock was given back");
   lock.unlock();
+}
+
+// Nobody notifies: the wait ends at its deadline, and leaves nothing for a later notification.
+PROTOCOL(condition_deadline) {
+  stage here(true);
+  actor waiter;
+  mutex lock;
+  condition_variable changed;
+  std::cv_status how = std::cv_status::no_timeout;
+  model::parallel(
+      [&] {
+        here.run(waiter, [&] {
+          std::unique_lock held(lock);
+          how = changed.wait_until(held, deadline::from_ns(beyond_handover));
+        });
+      },
+      [&] { here.fire_due(beyond_handover); });
+  model::expect(how == std::cv_status::timeout, "nobody has notified");
+  changed.notify_all();
 }
 
 }  // namespace
