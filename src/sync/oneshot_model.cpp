@@ -5,6 +5,7 @@
 // the value where a later receive finds it; nothing leaks and nothing is used after its end.
 // Actors are model threads (tests/model/actors.hpp); timers are the wheel's.
 // Outside: blocks that the pool gives out again.
+#include <memory>
 #include <optional>
 
 #include <smarm/oneshot.hpp>
@@ -54,6 +55,17 @@ PROTOCOL(oneshot_sender_drop_against_park) {
         news.write(1);
         ends.tx.close();
       });
+}
+
+// A value that nobody takes is destroyed, by one of the two: it owns memory, which would leak.
+PROTOCOL(oneshot_receiver_drop_against_owner) {
+  stage here;
+  auto ends = oneshot<std::unique_ptr<int>>();
+  model::parallel([&] { ends.rx.close(); },
+                  [&] {
+                    const auto sent = ends.tx.send(std::make_unique<int>(5));
+                    model::expect(sent || *sent.error().value == 5, "sent, or handed back");
+                  });
 }
 
 PROTOCOL(oneshot_receiver_drop_against_send) {

@@ -133,6 +133,8 @@ PROTOCOL(permits_close_against_take) {
                  [&] { model::expect(acquire_from(room) == taken::closed, "there will be none"); });
       },
       [&] { room.close(); });
+  room.give_back();  // by one who had taken before: nobody waits for it any more
+  model::expect(room.free_count() == 1, "the word is nobody's");
 }
 
 }  // namespace
