@@ -87,7 +87,8 @@ bool coordinator::is_parked(unsigned index) const noexcept {
 }
 
 void coordinator::wake_all() noexcept {
-  fence(seq_cst);  // as in wake_one_if_idle: the verdict was published before
+  // No fence: each clear is a releasing exchange of a word that prepare_park exchanges too, before
+  // its fence. Of the two one is first, so its bit is cleared here or it sees what was published.
   for (unsigned index = 0; index < schedulers_; ++index) wake(index);
 }
 
@@ -142,7 +143,7 @@ bool coordinator::take_keeper(unsigned self, std::int64_t deadline_ns) noexcept 
   do {
     const bool mine = keeper == self + 1;
     // relaxed: ordered by the acquire. A keeper that is changing its deadline this very moment
-    // reads the earliest one again behind its fence, as our caller does behind ours.
+    // reads the earliest one behind its fence, as our caller does behind ours.
     if (keeper != 0 && !mine && deadlines_[keeper - 1].load(relaxed) <= deadline_ns) return false;
     perturb(perturb_point::keeper);
     // acq_rel: release publishes our deadline; acquire as above.
@@ -179,7 +180,10 @@ void coordinator::leave_watcher(unsigned self) noexcept {
 }
 
 void coordinator::rearm(std::int64_t deadline_ns) noexcept {
-  fence(seq_cst);  // pairs with take_keeper's
+  // Pairs with prepare_park's fence: the parker reads the earliest deadline behind it, or is seen
+  // here as parked, and then as the keeper it has become or was before; a role that is vacant or
+  // looks too late wakes somebody.
+  fence(seq_cst);
   if (!any_parked()) return;
   const std::uint32_t keeper = keeper_.load(acquire);  // pairs with take_keeper's release
   perturb(perturb_point::keeper);

@@ -104,20 +104,20 @@ class coordinator {
   // one more is woken.
   template <class MoreWork>
   void end_search(MoreWork more_work) noexcept {
-    // seq_cst: the two sides of invariant 3. A producer publishes, fences, reads the census; this
-    // read-modify-write comes before or after its fence: before, the producer sees no searcher and
-    // wakes one itself; after, more_work (behind the fence below) sees what it published.
+    // relaxed: the fence below makes the two sides of invariant 3. A producer publishes, fences,
+    // reads the census; of its fence and ours one comes first: ours, and the producer sees no
+    // searcher and wakes one itself; the producer's, and more_work sees what it published. Whoever
+    // is not the last searcher leaves all that to the last one.
     perturb(perturb_point::census);
-    const std::uint64_t before = census_.fetch_sub(searching_one, seq_cst);
+    const std::uint64_t before = census_.fetch_sub(searching_one, relaxed);
     if (searching_of(before) != 1) return;
     fence(seq_cst);
     perturb(perturb_point::census);
     if (more_work()) wake_one_if_idle();
   }
 
-  // take_keeper: true if `self`, about to park, is the one to sleep towards this deadline. The
-  // caller then reads the earliest deadline again (a fence lies behind this call) and, if that has
-  // become earlier, calls it again. False: somebody parked is there in time.
+  // take_keeper: true if `self`, which has prepared to park and read the deadline since, is the one
+  // to sleep towards it. False: somebody parked is there in time.
   [[nodiscard]] bool take_keeper(unsigned self, std::int64_t deadline_ns) noexcept;
   // take_watcher: true if `self`, about to park, is the watcher from now on or still.
   [[nodiscard]] bool take_watcher(unsigned self) noexcept;

@@ -12,9 +12,9 @@
 //   one;
 //   - of two that park beside queued work because the other is awake, one stays.
 // Bounds: each scheduler goes round its loop until what is published has been done; parkers are as
-// parker_model.cpp proves them. The loops are those of scheduler::sleep, cut to what the model is
-// about; the loop of a scheduler as a whole is under no model.
-// Outside: time as such. Who sleeps towards the right moment counts as woken by it.
+// parker_model.cpp proves them. The loops are those of picker::sleep, cut to what the model is
+// about; the whole loop is under picker_model.cpp. Outside: time as such. Who sleeps towards the
+// right moment counts as woken by it.
 #include <array>
 
 #include "sched/coordinator.hpp"
@@ -237,16 +237,11 @@ PROTOCOL(coordinator_enough_awake) {
 constexpr std::int64_t late = 1'000'000;
 constexpr std::int64_t early = 50;
 
-// What a parking scheduler sleeps towards, as scheduler::choose_wake_time does it.
+// What a parking scheduler sleeps towards, as picker::choose_wake_time does it.
 std::int64_t choose_wake_time(coordinator& sleepers, atomic<std::int64_t>& deadline,
                               unsigned self) {
-  std::int64_t until = never_ns;
-  for (;;) {
-    const std::int64_t earliest = deadline.load(relaxed);
-    if (earliest == never_ns || !sleepers.take_keeper(self, earliest)) return until;
-    until = earliest;
-    if (deadline.load(relaxed) >= earliest) return until;
-  }
+  const std::int64_t earliest = deadline.load(relaxed);
+  return earliest != never_ns && sleepers.take_keeper(self, earliest) ? earliest : never_ns;
 }
 
 // sleep_as_keeper parks until somebody sleeps towards the early deadline.

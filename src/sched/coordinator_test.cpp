@@ -1,6 +1,6 @@
 // Goal: one wake wakes exactly one scheduler, none is ever lost, the roles of keeper and watcher
 // are held by at most one and never lost, and all of it with more schedulers than a word has bits.
-// Method: fake schedulers, which are threads that follow the protocol of scheduler::sleep with a
+// Method: fake schedulers, which are threads that follow the protocol of picker::sleep with a
 // counter for a queue; a lost wake shows as a hang.
 #include "sched/coordinator.hpp"
 
@@ -270,7 +270,7 @@ TEST(coordinator_watcher, who_leaves_its_sleep_hands_the_open_roles_on) {
 
 // ---- fake schedulers ---------------------------------------------------------------------------
 
-// crew runs fake schedulers over a counter of work and one deadline, as scheduler::sleep does it.
+// crew runs fake schedulers over a counter of work and one deadline, as picker::sleep does it.
 class crew {
  public:
   explicit crew(unsigned count, unsigned cpus) : coordinator_(count, cpus) {

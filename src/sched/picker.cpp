@@ -87,12 +87,8 @@ std::int64_t picker::choose_wake_time() noexcept {
     now = monotonic_ns();
     surplus = work_.duties.return_surplus(now);
   }
-  for (;;) {
-    const std::int64_t earliest = std::min(work_.timers.earliest(), surplus);
-    if (earliest == never_ns || !sleepers.take_keeper(index_, earliest)) break;
-    until = earliest;
-    if (work_.timers.earliest() >= earliest) break;
-  }
+  const std::int64_t earliest = std::min(work_.timers.earliest(), surplus);
+  if (earliest != never_ns && sleepers.take_keeper(index_, earliest)) until = earliest;
   return watching_ ? std::min(until, now + watch_interval_ns) : until;
 }
 
