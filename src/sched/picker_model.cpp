@@ -178,6 +178,46 @@ void end_at_once(player& who) {
   who.turn = [](int) { return leaving::ended; };
 }
 
+// sleeper waits once, to be woken by a thread that is no scheduler, and ends.
+struct sleeper : player {
+  sleeper() {
+    turn = [this](int before) {
+      if (before == 1) return leaving::ended;
+      wait_ = begin_wait();
+      opened_.store(1, release);
+      return leaving::parking;
+    };
+  }
+  void wake_from_outside(office& at) {
+    opened_.await([](int now) { return now == 1; }, acquire);
+    at.from_outside([this] { wait_.wake(); });
+  }
+
+ private:
+  waker wait_;
+  atomic<int> opened_{0};
+};
+
+// heir leaves an operation behind, which a driver's thread ends.
+struct heir : player {
+  explicit heir(office& at) {
+    turn = [this, &at](int) {
+      at.life.operation_started();
+      begun_.store(1, release);
+      return leaving::ended;
+    };
+  }
+  void finish_operation(office& at) {
+    begun_.await([](int now) { return now == 1; }, acquire);
+    done.write(1);
+    if (at.life.operation_finished()) at.work->sleepers.wake_all();
+  }
+  model::cell<int> done{0};
+
+ private:
+  atomic<int> begun_{0};
+};
+
 PROTOCOL_WITH(picker_one_actor_ends, SAMPLED) {
   stage here;
   office at(2);
@@ -222,46 +262,23 @@ PROTOCOL_WITH(picker_spawn_from_outside_with_two_schedulers, SAMPLED) {
 PROTOCOL(picker_wake_from_outside) {
   stage here;
   office at(1);
-  player one;
-  waker wait;
-  atomic<int> opened{0};
-  one.turn = [&](int turn) {
-    if (turn == 1) return leaving::ended;
-    wait = begin_wait();
-    opened.store(1, release);
-    return leaving::parking;
-  };
+  sleeper one;
   at.start(one);
   model::parallel(
       [&] {
         at.run(0);
         at.take_down();
       },
-      [&] {
-        opened.await([](int now) { return now == 1; }, acquire);
-        at.from_outside([&] { wait.wake(); });
-      });
+      [&] { one.wake_from_outside(at); });
   model::expect(one.turns == 2, "it was woken");
 }
 
 PROTOCOL_WITH(picker_wake_from_outside_with_two_schedulers, SAMPLED) {
   stage here;
   office at(2);
-  player one;
-  waker wait;
-  atomic<int> opened{0};
-  one.turn = [&](int turn) {
-    if (turn == 1) return leaving::ended;
-    wait = begin_wait();
-    opened.store(1, release);
-    return leaving::parking;
-  };
+  sleeper one;
   at.start(one);
-  model::parallel([&] { at.run(0); }, [&] { at.run(1); },
-                  [&] {
-                    opened.await([](int now) { return now == 1; }, acquire);
-                    at.from_outside([&] { wait.wake(); });
-                  });
+  model::parallel([&] { at.run(0); }, [&] { at.run(1); }, [&] { one.wake_from_outside(at); });
   model::expect(one.turns == 2, "it was woken");
 }
 
@@ -290,43 +307,22 @@ PROTOCOL(picker_stop_of_the_last_waiter) {
 PROTOCOL(picker_operation_left_behind) {
   stage here;
   office at(1);
-  player one;
-  model::cell<int> done{0};
-  atomic<int> begun{0};
-  one.turn = [&](int) {
-    at.life.operation_started();
-    begun.store(1, release);
-    return leaving::ended;
-  };
+  heir one(at);
   at.start(one);
   model::parallel(
       [&] {
         at.run(0);
-        model::expect(done.read() == 1, "the run ends after the operation");
+        model::expect(one.done.read() == 1, "the run ends after the operation");
       },
-      [&] {
-        begun.await([](int now) { return now == 1; }, acquire);
-        done.write(1);
-        if (at.life.operation_finished()) at.work->sleepers.wake_all();
-      });
+      [&] { one.finish_operation(at); });
 }
 
 PROTOCOL_WITH(picker_operation_left_behind_with_two_schedulers, SAMPLED) {
   stage here;
   office at(2);
-  player one;
-  atomic<int> begun{0};
-  one.turn = [&](int) {
-    at.life.operation_started();
-    begun.store(1, release);
-    return leaving::ended;
-  };
+  heir one(at);
   at.start(one);
-  model::parallel([&] { at.run(0); }, [&] { at.run(1); },
-                  [&] {
-                    begun.await([](int now) { return now == 1; }, acquire);
-                    if (at.life.operation_finished()) at.work->sleepers.wake_all();
-                  });
+  model::parallel([&] { at.run(0); }, [&] { at.run(1); }, [&] { one.finish_operation(at); });
 }
 
 // Two actors that must run at the same time: each waits, without parking, for the other's turn.
