@@ -12,6 +12,7 @@
 // The word is at its real width.
 #include <array>
 
+#include "sched/slot.hpp"
 #include "sched/slot_state.hpp"
 #include "tests/model/protocol.hpp"
 
@@ -296,6 +297,26 @@ PROTOCOL(slot_stop_against_yield_and_reopening) {
       [&] { stopped = slot.stop(1); });
   model::expect(stopped == stop_result::requested, "a running or queued actor is only asked");
   model::expect(slot.state.peek().stop_requested(), "the stop is not lost");
+}
+
+// Shields within shields: the outermost one holds a stop off, which then is still there.
+PROTOCOL(slot_nested_shields_against_stop) {
+  slot self;
+  self.state.publish_queued();
+  self.state.try_claim();
+  model::parallel(
+      [&] {
+        self.add_shield();
+        self.add_shield();
+        self.drop_shield();
+        model::expect(self.state.peek().is_shielded(), "one is left");
+        self.drop_shield();
+        model::expect(!self.state.peek().is_shielded(), "none is left");
+      },
+      [&] {
+        model::expect(self.state.request_stop(1) == stop_result::requested, "it does not wait");
+      });
+  model::expect(self.state.peek().stop_requested(), "the stop is not lost");
 }
 
 // A wake that was noted is consumed while a stop is asked for: neither undoes the other.

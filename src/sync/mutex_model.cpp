@@ -197,7 +197,7 @@ PROTOCOL(condition_notify_against_wait) {
 // when it does.
 void wait_in(condition_variable& changed, mutex& lock) {
   std::unique_lock held(lock, std::adopt_lock);
-  static_cast<void>(changed.wait_until(held, deadline::never()));
+  model::expect(changed.wait_until(held, deadline::never()) == std::cv_status::no_timeout);
 }
 void until_it_waits(mutex& lock) {
   while (!lock.try_lock()) model::pause();
@@ -205,7 +205,7 @@ void until_it_waits(mutex& lock) {
 }
 
 // A notification that a stopped waiter has taken is the other's.
-PROTOCOL(condition_stop_of_the_notified) {
+PROTOCOL_WITH(condition_stop_of_the_notified, o.weak_failures = 0) {
   stage here;
   actor first;
   actor second;
