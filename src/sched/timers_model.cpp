@@ -4,13 +4,16 @@
 //   - a timer fires or is cancelled, once, and who cancels learns which;
 //   - after cancel the wheel is through with the node: it may be gone at once;
 //   - the waiter of a timer that fires is woken, whether or not it has parked yet;
+//   - the earliest deadline is slept towards by one of two that park, whoever of them armed it;
 //   - earliest() is never later than an armed deadline for whoever is ordered after its insertion.
 // Actors are model threads (tests/model/actors.hpp).
 // Outside: the dealing down of the upper levels (timers_test.cpp has it: no concurrency in it),
 // batches of more than 64.
+#include <array>
 #include <memory>
 #include <optional>
 
+#include "sched/coordinator.hpp"
 #include "sched/timers.hpp"
 #include "tests/model/actors.hpp"
 #include "tests/model/protocol.hpp"
@@ -68,6 +71,41 @@ PROTOCOL(timers_next_is_the_earliest) {
                   [&] { model::expect(wheel.cancel(third), "it is not due"); });
   model::expect(wheel.earliest() == later, "the second one is the earliest");
   model::expect(wheel.cancel(second) && wheel.earliest() == never_ns, "nothing is left");
+}
+
+// What a scheduler that has announced its park sleeps towards, as picker::choose_wake_time has it.
+std::int64_t choose_wake_time(coordinator& sleepers, const timers& wheel, unsigned self) {
+  std::int64_t until = never_ns;
+  for (;;) {
+    const std::int64_t earliest = wheel.earliest();
+    if (earliest == never_ns || !sleepers.take_keeper(self, earliest)) return until;
+    until = earliest;
+    if (wheel.earliest() >= earliest) return until;
+  }
+}
+
+// A scheduler arms an earlier timer and parks without running anything, so it calls no rearm: it
+// takes the keeper's role over, or the keeper has seen the timer.
+PROTOCOL(timers_earlier_one_is_slept_towards) {
+  stage here;
+  timers wheel;
+  coordinator sleepers(2, 2);
+  timer late(soon * 2, waker());
+  timer early(soon, waker());
+  model::expect(wheel.insert(late));
+  std::array<std::int64_t, 2> until{};
+  model::parallel(
+      [&] {
+        sleepers.prepare_park(0, false);
+        until[0] = choose_wake_time(sleepers, wheel, 0);
+      },
+      [&] {
+        model::expect(wheel.insert(early), "it is the earliest");
+        sleepers.prepare_park(1, false);
+        until[1] = choose_wake_time(sleepers, wheel, 1);
+      });
+  model::expect(until[0] == soon || until[1] == soon, "one sleeps towards it");
+  model::expect(wheel.cancel(early) && wheel.cancel(late));
 }
 
 // One is inserted and another cancelled while a third thread fires what is due.
