@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <exception>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -118,6 +119,43 @@ TEST(memory, object_published_without_release_races_with_its_construction) {
   };
   EXPECT_EQ(kind_of(publish(memory_order_release)), "pass");
   EXPECT_EQ(kind_of(publish(memory_order_relaxed)), "data race");
+}
+
+// Members whose default initialisers a compiler might evaluate by itself: the checker would not see
+// these objects begin.
+struct members {
+  model::atomic<int> none[2];
+  model::atomic<int> braces[2]{};
+  model::atomic<int> equals[2] = {};
+  model::atomic<int> values[2] = {{1}, {2}};
+  model::atomic<int> single{3};
+};
+struct with_constructor : members {
+  model::cell<int> cells[2] = {};
+  with_constructor() {}
+};
+
+TEST(memory, members_of_every_form_are_seen_to_begin_and_to_end) {
+  const model::result r = model::check({}, [] {
+    int sum = 0;
+    const auto add = [&sum](members& m) {
+      for (auto* array : {&m.none, &m.braces, &m.equals, &m.values})
+        for (auto& each : *array) sum += each.load(memory_order_relaxed);
+      sum += m.single.load(memory_order_relaxed);
+    };
+    members local;
+    add(local);
+    auto* const made = model::make<members>();
+    add(*made);
+    model::destroy(made);
+    with_constructor both;
+    add(both);
+    model::expect(sum == 3 * (1 + 2 + 3));
+    model::expect(both.cells[1].read() == 0);
+    std::destroy_at(&both.none[0]);
+    both.none[0].load(memory_order_relaxed);
+  });
+  EXPECT_EQ(r.kind, "use after destruction") << name_of(r.outcome) << r.message;
 }
 
 TEST(memory, addresses_are_the_same_in_every_run) {

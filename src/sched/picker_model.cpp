@@ -349,7 +349,6 @@ PROTOCOL_WITH(picker_run_next_behind_one_that_computes, SAMPLED) {
   player hog;
   player other;
   atomic<int> ran{0};
-  waker wait;
   other.turn = [&](int) {
     ran.store(1, relaxed);
     return leaving::ended;

@@ -38,9 +38,9 @@ class atomic {
   using value_type = T;
   static constexpr bool is_always_lock_free = true;
 
-  constexpr atomic(here where = here::current()) noexcept  // NOLINT(google-explicit-constructor)
-      : atomic(T{}, where) {}
-  constexpr atomic(T first, here where = here::current()) noexcept  // NOLINT
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr atomic(here where = detail::call_site()) noexcept : atomic(T{}, where) {}
+  constexpr atomic(T first, here where = detail::call_site()) noexcept  // NOLINT
       : stored_(first) {
     if (!std::is_constant_evaluated()) detail::constructed(this, to_value(first), where);
   }

@@ -44,8 +44,9 @@ class cell {
   using here = std::source_location;
 
  public:
-  cell(here where = here::current()) : cell(T{}, where) {}  // NOLINT(google-explicit-constructor)
-  explicit cell(T first, here where = here::current()) : data_(std::move(first)) {
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  cell(here where = detail::call_site()) : cell(T{}, where) {}
+  explicit cell(T first, here where = detail::call_site()) : data_(std::move(first)) {
     detail::constructed(this, {}, where);
   }
   cell(const cell&) = delete;

@@ -14,7 +14,7 @@ class mutex {
   using here = std::source_location;
 
  public:
-  explicit mutex(here where = here::current()) { detail::constructed(this, {}, where); }
+  explicit mutex(here where = detail::call_site()) { detail::constructed(this, {}, where); }
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
   ~mutex() { detail::destroyed(this); }
@@ -66,7 +66,7 @@ class condition_variable {
   using here = std::source_location;
 
  public:
-  explicit condition_variable(here where = here::current()) {
+  explicit condition_variable(here where = detail::call_site()) {
     detail::constructed(this, {}, where);
   }
   condition_variable(const condition_variable&) = delete;

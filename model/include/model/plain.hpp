@@ -13,7 +13,7 @@ class plain {
   using here = std::source_location;
 
  public:
-  plain(T first = T{}, here where = here::current()) : stored_(first) {  // NOLINT
+  plain(T first = T{}, here where = detail::call_site()) : stored_(first) {  // NOLINT
     detail::constructed(this, to_value(first), where);
   }
   plain(const plain&) = delete;

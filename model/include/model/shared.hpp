@@ -7,6 +7,7 @@
 #include <source_location>
 #include <string>
 
+#include "model/call_site.hpp"
 #include "model/engine_judge.hpp"
 #include "model/engine_threads.hpp"
 

@@ -5,7 +5,7 @@
     compare.py OBJDUMP apart A.o B.o    0 if every one of PROTOCOL differs
 
 Addresses are taken relative to the function; what an instruction refers to elsewhere is told by its
-relocation. A function that is missing is a failure in either mode.
+relocation. A function that is missing or has no instructions is a failure in either mode.
 """
 import re
 import subprocess
@@ -67,7 +67,7 @@ def functions(objdump, path):
 
 def code_of(found, function):
     """The function with the parts that the compiler has put elsewhere, in a fixed order."""
-    return {name: code for name, code in sorted(found.items()) if name.startswith(function)}
+    return {name: code for name, code in sorted(found.items()) if code and name.startswith(function)}
 
 
 def main(arguments):
