@@ -282,6 +282,57 @@ TEST(naive_parker, loses_a_wake_up_unless_its_accesses_are_seq_cst) {
   EXPECT_EQ(kind_of(parker(memory_order_seq_cst, memory_order_seq_cst)), "pass");
 }
 
+TEST(await_until, ends_with_the_value_or_at_its_deadline_and_never_stays) {
+  std::set<std::string> seen;
+  const model::result r = model::check({}, [&] {
+    model::atomic<int> word{0};
+    std::string how;
+    model::parallel(
+        [&] {
+          const auto is_set = [](int v) { return v != 0; };
+          const auto got = word.await_until(50, is_set, memory_order_acquire);
+          how = got ? std::to_string(*got) : "late";
+          model::expect(got || model::now() >= 50, "it gave up before its time");
+        },
+        [&] { word.store(7, memory_order_release); });
+    seen.insert(how);
+  });
+  EXPECT_EQ(r.outcome, model::verdict::pass) << r.message;
+  EXPECT_EQ(seen, (std::set<std::string>{"7", "late"}));
+}
+
+TEST(await_until, that_nobody_answers_is_no_deadlock_unless_it_has_no_deadline) {
+  const auto alone = [](std::int64_t deadline) {
+    return [deadline] {
+      model::atomic<int> word{0};
+      const auto is_set = [](int v) { return v != 0; };
+      const auto take = [](int) { return 0; };
+      model::expect(!word.await_update_until(deadline, is_set, take, memory_order_acquire));
+      model::expect(model::now() == deadline);
+    };
+  };
+  EXPECT_EQ(kind_of(alone(50)), "pass");
+  EXPECT_EQ(kind_of(alone(model::never)), "deadlock");
+}
+
+TEST(await_until, that_gave_up_leaves_what_comes_later) {
+  EXPECT_EQ(
+      kind_of([] {
+        model::atomic<int> permit{0};
+        bool taken = false;
+        model::parallel(
+            [&] {
+              const auto is_there = [](int v) { return v == 1; };
+              const auto take = [](int) { return 0; };
+              taken =
+                  permit.await_update_until(10, is_there, take, memory_order_acquire).has_value();
+            },
+            [&] { permit.store(1, memory_order_release); });
+        model::expect(permit.load(memory_order_relaxed) == (taken ? 0 : 1));
+      }),
+      "pass");
+}
+
 TEST(spin_loop, ends_when_another_thread_writes) {
   const model::result r = model::check({}, [] {
     model::atomic<int> flag{0};

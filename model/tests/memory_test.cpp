@@ -121,6 +121,21 @@ TEST(memory, object_published_without_release_races_with_its_construction) {
   EXPECT_EQ(kind_of(publish(memory_order_relaxed)), "data race");
 }
 
+TEST(memory, object_destroyed_by_who_does_not_know_that_it_was_made_is_a_race) {
+  const auto hand_over = [](std::memory_order o) {
+    return [=] {
+      model::atomic<node*> shared{nullptr};
+      model::parallel([&] { shared.store(model::make<node>(), o); },
+                      [&] {
+                        const auto is_there = [](node* seen) { return seen != nullptr; };
+                        model::destroy(shared.await(is_there, memory_order_acquire));
+                      });
+    };
+  };
+  EXPECT_EQ(kind_of(hand_over(memory_order_release)), "pass");
+  EXPECT_EQ(kind_of(hand_over(memory_order_relaxed)), "data race");
+}
+
 // Members whose default initialisers a compiler might evaluate by itself: the checker would not see
 // these objects begin.
 struct members {

@@ -93,26 +93,12 @@ void raw_mutex::count_acquisition() noexcept {}
 void raw_mutex::count_release() noexcept {}
 
 bool parker::park(std::int64_t deadline_ns) noexcept {
-  model::engine& engine = model::detail::inside();
-  const bool timed = deadline_ns != never_ns;
-  if (timed && model::choose(2) == 1) {
-    model::sleep_until(deadline_ns);
-    return state_.exchange(empty, acquire) == permit;
-  }
-  const auto here = std::source_location::current();
-  const model::engine::system_scope scope{&engine};
-  const auto is_there = [](model::value v) {
-    return model::from_value<std::uint32_t>(v) == permit;
-  };
-  const auto take = [](model::value) { return model::to_value<std::uint32_t>(empty); };
-  model::access take_permit;
-  take_permit.kind = model::event_kind::update;
-  take_permit.success = model::order::acquire;
-  take_permit.accepts = is_there;
-  take_permit.modify = take;
-  take_permit.timed = timed;  // nobody is stuck who has a deadline
-  model::detail::touch(&state_, take_permit, sizeof state_, "park", here);
-  return true;
+  static_assert(never_ns == model::never);
+  const auto taken = state_.await_update_until(
+      deadline_ns, [](std::uint32_t seen) { return seen == permit; },
+      [](std::uint32_t) { return empty; }, acquire);
+  // A permit that came with the deadline is taken all the same.
+  return taken.has_value() || state_.exchange(empty, acquire) == permit;
 }
 
 void parker::unpark() noexcept { state_.exchange(permit, release); }

@@ -7,9 +7,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <source_location>
 #include <type_traits>
 
+#include "model/time.hpp"
 #include "model/touch.hpp"
 
 namespace model {
@@ -125,26 +128,30 @@ class atomic {
   // await waits until the predicate holds of a value, as a loop around load would; one event.
   template <class Predicate>
   T await(Predicate accepts, std::memory_order o, here where = here::current()) const {
-    access a;
-    a.kind = event_kind::load;
-    a.success = to_order(o);
-    const auto test = [&accepts](value v) { return static_cast<bool>(accepts(from_value<T>(v))); };
-    a.accepts = test;
-    return from_value<T>(detail::touch(this, a, sizeof(T), "await", where).read);
+    return wait_load(accepts, o, false, where);
   }
 
   // await_update is an update that waits until the predicate holds of what it reads: a lock.
   template <class Predicate, class Function>
   T await_update(Predicate accepts, Function make, std::memory_order o,
                  here where = here::current()) {
-    const auto test = [&accepts](value v) { return static_cast<bool>(accepts(from_value<T>(v))); };
-    const auto bytes = [&make](value v) { return to_value<T>(make(from_value<T>(v))); };
-    access a;
-    a.kind = event_kind::update;
-    a.success = to_order(o);
-    a.accepts = test;
-    a.modify = bytes;
-    return from_value<T>(detail::touch(this, a, sizeof(T), "await_update", where).read);
+    return wait_update(accepts, make, o, false, where);
+  }
+
+  // await_until and await_update_until are the same with a deadline in virtual time: without a
+  // value where it has passed, in an execution of its own whatever is there to be read, and time
+  // is then not before the deadline. With `never` they wait as those without a deadline do.
+  template <class Predicate>
+  std::optional<T> await_until(std::int64_t deadline, Predicate accepts, std::memory_order o,
+                               here where = here::current()) const {
+    if (gives_up(deadline, where)) return std::nullopt;
+    return wait_load(accepts, o, deadline != never, where);
+  }
+  template <class Predicate, class Function>
+  std::optional<T> await_update_until(std::int64_t deadline, Predicate accepts, Function make,
+                                      std::memory_order o, here where = here::current()) {
+    if (gives_up(deadline, where)) return std::nullopt;
+    return wait_update(accepts, make, o, deadline != never, where);
   }
 
   // std::atomic's operators; all of them are seq_cst.
@@ -161,6 +168,38 @@ class atomic {
   T operator-=(difference d) { return static_cast<T>(fetch_sub(d) - d); }
 
  private:
+  // gives_up: this execution is one in which the deadline passes first.
+  static bool gives_up(std::int64_t deadline, const here& where) {
+    if (deadline == never || choose(2, where) == 0) return false;
+    sleep_until(deadline, where);
+    return true;
+  }
+
+  template <class Predicate>
+  T wait_load(Predicate& accepts, std::memory_order o, bool timed, const here& where) const {
+    const auto test = [&accepts](value v) { return static_cast<bool>(accepts(from_value<T>(v))); };
+    access a;
+    a.kind = event_kind::load;
+    a.success = to_order(o);
+    a.accepts = test;
+    a.timed = timed;
+    return from_value<T>(detail::touch(this, a, sizeof(T), "await", where).read);
+  }
+
+  template <class Predicate, class Function>
+  T wait_update(Predicate& accepts, Function& make, std::memory_order o, bool timed,
+                const here& where) {
+    const auto test = [&accepts](value v) { return static_cast<bool>(accepts(from_value<T>(v))); };
+    const auto bytes = [&make](value v) { return to_value<T>(make(from_value<T>(v))); };
+    access a;
+    a.kind = event_kind::update;
+    a.success = to_order(o);
+    a.accepts = test;
+    a.modify = bytes;
+    a.timed = timed;
+    return from_value<T>(detail::touch(this, a, sizeof(T), "await_update", where).read);
+  }
+
   template <class Function>
   T update(const char* what, std::memory_order o, const here& where, Function make) {
     if (engine::current() == nullptr) {

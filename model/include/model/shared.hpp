@@ -48,8 +48,8 @@ inline place& find(engine& e, const void* address, std::uint32_t site, std::size
   return *p;
 }
 
-// destroyed ends an object's life: every access has to happen before. If one does not, there is an
-// order of the two in which it is a use after the end.
+// destroyed ends an object's life: its construction has to happen before, and every access. If one
+// of these does not, there is an order of the two in which it is a use after the end.
 inline void destroyed(const void* address) {
   engine* e = engine::current();
   if (e == nullptr) return;
@@ -58,6 +58,9 @@ inline void destroyed(const void* address) {
   if (p == nullptr || p->dead) return;
   p->dead = true;
   const clock& seen = e->seen();
+  if (!p->is_static && p->made.thread != e->thread() && !p->made.is_before(seen))
+    e->race(*p, "data race", "construction races with the end of the object", p->site, p->site,
+            p->made.thread);
   for (std::size_t t = 0; t < threads_max; ++t)
     if (t != e->thread() && p->uses[t] > seen.count[t]) {
       const bool heap = e->memory().holds(address);
