@@ -66,11 +66,16 @@ PROTOCOL(timers_next_is_the_earliest) {
   timer first(soon, waker());
   timer second(later, waker());
   timer third(later * 2, waker());
+  timer fourth(later * 3, waker());
   model::expect(wheel.insert(first) && !wheel.insert(second) && !wheel.insert(third));
   model::parallel([&] { model::expect(wheel.fire_due(soon) == 1, "one is due"); },
-                  [&] { model::expect(wheel.cancel(third), "it is not due"); });
+                  [&] {
+                    model::expect(!wheel.insert(fourth), "others are before it");
+                    model::expect(wheel.cancel(third), "it is not due");
+                  });
   model::expect(wheel.earliest() == later, "the second one is the earliest");
-  model::expect(wheel.cancel(second) && wheel.earliest() == never_ns, "nothing is left");
+  model::expect(wheel.cancel(second) && wheel.cancel(fourth), "they are not due");
+  model::expect(wheel.earliest() == never_ns, "nothing is left");
 }
 
 // What a scheduler that has announced its park sleeps towards, as picker::choose_wake_time has it.
