@@ -1,4 +1,5 @@
 // What a monitor promises: one down for each, whoever was watched, however it ended, alive or not.
+// Who is to be watched alive waits for a permit until its monitor is set, however long that takes.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,6 +11,7 @@
 
 #include <smarm/monitor.hpp>
 #include <smarm/runtime.hpp>
+#include <smarm/semaphore.hpp>
 #include <smarm/spawn.hpp>
 #include <smarm/this_actor.hpp>
 
@@ -27,9 +29,10 @@ SMARM_TEST_AT_1_2_8(monitor_test);
 
 TEST_P(monitor_test, tells_how_the_actor_ended) {
   run([] {
-    auto normal = spawn([] { sleep_for(100us); });
-    auto failing = spawn([] {
-      sleep_for(100us);
+    semaphore watched(0);
+    auto normal = spawn([&watched] { watched.acquire(); });
+    auto failing = spawn([&watched] {
+      watched.acquire();
       throw std::runtime_error("it broke");
     });
     auto stopped = spawn([] { sleep_until(deadline::never()); });
@@ -39,6 +42,7 @@ TEST_P(monitor_test, tells_how_the_actor_ended) {
     EXPECT_EQ(watch_stopped.try_recv().error(), recv_error::empty);
     EXPECT_EQ(watch_stopped.recv_for(1ms).error(), recv_error::timed_out);
     stopped.request_stop();
+    watched.release(2);
 
     const down gone = watch_normal.recv();
     EXPECT_EQ(gone.who, normal.id());
@@ -73,13 +77,15 @@ TEST_P(monitor_test, a_pid_that_is_nobodys_is_down_at_once) {
 TEST_P(monitor_test, many_monitors_share_one_channel) {
   run([] {
     auto [tx, rx] = channel<down>();
+    semaphore watched(0);
     std::vector<join_handle<void>> actors;
     for (int i = 0; i < 50; ++i) {
-      actors.push_back(spawn([i] { sleep_for(std::chrono::microseconds(i * 10)); }));
+      actors.push_back(spawn([&watched] { watched.acquire(); }));
       (void)monitor(actors.back().id(), tx);
     }
     (void)monitor(pid{}, tx);
     tx.close();
+    watched.release(50);
     int downs = 0;
     int nobody = 0;
     for (const down& gone : rx) {
@@ -95,10 +101,12 @@ TEST_P(monitor_test, many_monitors_share_one_channel) {
 
 TEST_P(monitor_test, an_actor_may_be_watched_many_times) {
   run([] {
-    auto watched = spawn([] { sleep_for(200us); });
+    semaphore is_watched(0);
+    auto watched = spawn([&is_watched] { is_watched.acquire(); });
     std::vector<monitor_handle> watches;
     for (int i = 0; i < 20; ++i) watches.push_back(monitor(watched.id()));
     for (std::size_t i = 0; i < watches.size(); i += 2) watches[i] = {};
+    is_watched.release();
     for (std::size_t i = 1; i < watches.size(); i += 2) {
       EXPECT_TRUE(watches[i].recv().reason.is_normal());
     }
@@ -109,12 +117,14 @@ TEST_P(monitor_test, an_actor_may_be_watched_many_times) {
 TEST_P(monitor_test, a_monitor_that_is_taken_off_says_nothing) {
   run([] {
     auto [tx, rx] = channel<down>();
-    auto watched = spawn([] { sleep_for(1ms); });
+    semaphore has_been_watched(0);
+    auto watched = spawn([&has_been_watched] { has_been_watched.acquire(); });
     auto watch = monitor(watched.id(), tx);
     tx.close();
     EXPECT_TRUE(watch.demonitor());
     EXPECT_FALSE(watch.demonitor()) << "it is empty now";
     EXPECT_EQ(rx.recv().error(), recv_error::closed) << "it was the last sender";
+    has_been_watched.release();
     (void)watched.join();
 
     auto [late_tx, late_rx] = channel<down>();
@@ -137,9 +147,11 @@ TEST_P(monitor_test, a_bounded_channel_is_misuse) {
 TEST_P(monitor_test, a_receiver_that_is_gone_loses_the_down_and_nothing_else) {
   run([] {
     auto ends = channel<down>();
-    auto watched = spawn([] { sleep_for(200us); });
+    semaphore is_alone(0);
+    auto watched = spawn([&is_alone] { is_alone.acquire(); });
     auto watch = monitor(watched.id(), ends.tx);
     ends.rx = {};
+    is_alone.release();
     (void)watched.join();
     (void)watch;
   });
