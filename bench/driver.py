@@ -71,7 +71,7 @@ def headline(line):
         return f"{line['bytes_per_connection']:,} bytes per connection"
     if "text" in line:
         return line["text"].splitlines()[0] if line["text"] else "nothing"
-    if "vol_cs" in line:
+    if "wall_s" in line:
         return f"{line['median_us'] / 1e3 / line['wall_s']:.3f} ms CPU a second, " \
                f"{line['vol_cs'] + line['invol_cs']} switches"
     return f"{table.per_op(line):,.1f} ns"

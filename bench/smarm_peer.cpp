@@ -26,6 +26,7 @@
 #include <smarm/smarm.hpp>
 #include <smarm/tcp.hpp>
 
+#include "bench/actor_workloads.hpp"
 #include "bench/harness.hpp"
 
 namespace {
@@ -210,25 +211,38 @@ void panic_isolation(int n) {
   check(seen == n, "panic_isolation");
 }
 
+// idle_memory: n actors with a mailbox each are parked, get a message each, and end with their
+// senders.
 void idle_memory(const std::string& bench, int threads, int n) {
   const auto count = static_cast<std::size_t>(n);
   harness::memory_probe probe;
   std::atomic<int> ready{0};
-  std::vector<smarm::sender<std::uint64_t>> mailboxes;
+  std::atomic<int> received{0};
+  std::vector<smarm::sender<int>> mailboxes;
+  handles all;
   mailboxes.reserve(count);
+  all.reserve(count);
   for (int i = 0; i < n; ++i) {
-    auto [tx, rx] = smarm::channel<std::uint64_t>();
+    auto [tx, rx] = smarm::channel<int>();
     mailboxes.push_back(std::move(tx));
-    smarm::spawn([&ready, rx = std::move(rx)]() mutable {
+    all.push_back(smarm::spawn([&ready, &received, rx = std::move(rx)]() mutable {
       ready.fetch_add(1, std::memory_order_relaxed);
-      (void)rx.recv();
-    });
+      for (const int value : rx) received.fetch_add(value, std::memory_order_relaxed);
+    }));
   }
   while (ready.load(std::memory_order_relaxed) != n) smarm::sleep_for(1ms);
   probe.parked();
   smarm::sleep_for(200ms);
+  probe.settled();
+  for (const auto& mailbox : mailboxes) check(mailbox.send(1).has_value(), "idle_memory");
+  while (received.load(std::memory_order_relaxed) != n) smarm::sleep_for(1ms);
+  probe.woken();
+  mailboxes = std::vector<smarm::sender<int>>();
+  join_all(all);
+  all = handles();
+  probe.stopped();
+  smarm::sleep_for(200ms);
   probe.report("smarm", bench, threads, n);
-  std::fflush(stdout);
   std::_Exit(0);
 }
 
@@ -292,6 +306,12 @@ std::map<std::string, workload> workloads() {
       {"skynet", {111'111, [] { skynet(100'000); }}},
       {"mutex_contention", {400'000, [] { mutex_contention(8, 50'000); }}},
       {"panic_isolation", {10'000, [] { panic_isolation(10'000); }}},
+      {"call_reply", {200'000, [] { actors::call_reply(200'000); }}},
+      {"fork_join_throughput", {1'200'000, [] { actors::fork_join_throughput(60, 20'000); }}},
+      {"counting", {1'000'000, [] { actors::counting(1'000'000); }}},
+      {"big", {360'000, [] { actors::big(120, 3'000); }}},
+      {"philosophers", {200'000, [] { actors::philosophers(20, 10'000); }}},
+      {"bank_transaction", {100'000, [] { actors::bank_transaction(1'000, 100'000); }}},
   };
 }
 

@@ -9,7 +9,9 @@ UNITS = {"chained_spawn": "spawn + join", "yield_many": "yield", "ping_pong": "r
          "mpsc_contention_b1024": "message", "uncontended_channel": "message",
          "uncontended_channel_b1024": "message", "many_timers": "sleep of 1 to 10 ms",
          "fan_out_compute": "task", "ring": "hop", "skynet": "actor", "mutex_contention": "lock + unlock",
-         "panic_isolation": "spawn + failed join"}
+         "panic_isolation": "spawn + failed join", "call_reply": "call + reply",
+         "fork_join_throughput": "message", "counting": "message", "big": "ping + pong",
+         "philosophers": "meal", "bank_transaction": "transfer"}
 
 # With 8 schedulers on 2 cores these may take at most 1.25 times what they take with 2.
 HERD = ["ping_pong", "yield_many", "spawn_storm", "chained_spawn", "mpsc_contention"]
@@ -102,11 +104,17 @@ def why(data, bench, threads):
 
 
 def memory(data):
-    rows = [[bench, threads, peer, number(line["bytes_per_task"]), f"{line['median_us'] / 1e3:,.0f}"]
+    rows = [[bench, threads, peer, number(line["bytes_per_task"]), f"{line['median_us'] / 1e3:,.0f}",
+             *(f"{line[key] / 1e3:,.0f}" if key in line else "–" for key in ("wake_us", "stop_us")),
+             f"{line['mappings']:,}" if "mappings" in line else "–",
+             f"{(line['rss_end'] - line['rss_before']) / 2**20:,.0f}" if "rss_end" in line else "–"]
             for (peer, bench, threads), line in sorted(data.items())
             if bench in workloads.MEMORY and "bytes_per_task" in line]
-    return rows and "Resident memory of a parked task with a mailbox of its own.\n\n" + render(
-        ["workload", "threads", "program", "bytes per task", "ms to spawn and park all"], rows)
+    return rows and ("Parked tasks with a mailbox each: resident memory and mappings, the time to spawn and "
+                     "park all,\nto send each one a message, to end all, and what the process still holds "
+                     "0.2 s later.\n\n" + render(
+                         ["workload", "threads", "program", "bytes per task", "spawn ms", "message ms",
+                          "end ms", "mappings", "MiB kept"], rows))
 
 
 def idle(data):
@@ -114,7 +122,7 @@ def idle(data):
              f"{(line['vol_cs'] + line['invol_cs']) / line['wall_s']:.1f}",
              number(line["iters_per_s"]) if "iters_per_s" in line else "–"]
             for (peer, bench, threads), line in sorted(data.items())
-            if "vol_cs" in line]
+            if "wall_s" in line]
     return rows and ("Cost of idling. idle_service: a listener, 1,000 parked actors, a timer an hour off.\n\n"
                      + render(["workload", "threads", "program", "CPU ms a second",
                                "context switches a second", "sleeps a second"], rows))

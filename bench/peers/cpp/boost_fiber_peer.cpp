@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "bench/harness.hpp"
+#include "boost_fiber_savina.hpp"
 
 namespace bf = boost::fibers;
 using harness::check;
@@ -228,30 +229,34 @@ static void panic_isolation(int n) {
   check(seen == n, "panic_isolation");
 }
 
-static void idle_memory(const std::string& bench, int threads, int n, bool own_mailbox) {
+static void idle_memory(const std::string& bench, int threads, int n) {
   harness::memory_probe probe;
-  std::atomic<int> ready{0};
-  std::vector<std::unique_ptr<channel<uint64_t>>> boxes;
-  bf::mutex m;
-  bf::condition_variable gate;
+  auto nap = [](int ms) { boost::this_fiber::sleep_for(std::chrono::milliseconds(ms)); };
+  std::atomic<int> ready{0}, received{0};
+  std::vector<std::unique_ptr<channel<int>>> boxes;
+  std::vector<bf::fiber> fs;
+  boxes.reserve(n);
+  fs.reserve(n);
   for (int i = 0; i < n; ++i) {
-    if (own_mailbox) {
-      boxes.push_back(std::make_unique<channel<uint64_t>>(2));
-      bf::fiber([&ready, &box = *boxes.back()] {
-        ++ready;
-        box.value_pop();
-      }).detach();
-    } else {
-      bf::fiber([&] {
-        ++ready;
-        std::unique_lock lk(m);
-        gate.wait(lk);
-      }).detach();
-    }
+    boxes.push_back(std::make_unique<channel<int>>(2));
+    fs.emplace_back([&ready, &received, &box = *boxes.back()] {
+      ready.fetch_add(1, std::memory_order_relaxed);
+      for (int v; box.pop(v) == bf::channel_op_status::success;) received += v;
+    });
   }
-  while (ready != n) boost::this_fiber::sleep_for(std::chrono::milliseconds(1));
+  while (ready != n) nap(1);
   probe.parked();
-  boost::this_fiber::sleep_for(std::chrono::milliseconds(200));
+  nap(200);
+  probe.settled();
+  for (auto& box : boxes) box->push(1);
+  while (received != n) nap(1);
+  probe.woken();
+  for (auto& box : boxes) box->close();
+  for (auto& f : fs) f.join();
+  fs = std::vector<bf::fiber>();
+  boxes = std::vector<std::unique_ptr<channel<int>>>();
+  probe.stopped();
+  nap(200);
   probe.report(g_peer.c_str(), bench, threads, n);
   std::_Exit(0);
 }
@@ -296,12 +301,22 @@ int main(int argc, char** argv) {
       run(400'000, [] { mutex_contention(8, 50'000); });
     else if (bench == "panic_isolation")
       run(10'000, [] { panic_isolation(10'000); });
+    else if (bench == "call_reply")
+      run(200'000, [] { savina::call_reply(200'000); });
+    else if (bench == "fork_join_throughput")
+      run(1'200'000, [] { savina::fork_join_throughput(60, 20'000, 32'768); });
+    else if (bench == "counting")
+      run(1'000'000, [] { savina::counting(1'000'000, 1'048'576); });
+    else if (bench == "big")
+      run(360'000, [] { savina::big(120, 3'000); });
+    else if (bench == "philosophers")
+      run(200'000, [] { savina::philosophers(20, 10'000); });
+    else if (bench == "bank_transaction")
+      run(100'000, [] { savina::bank_transaction(1'000, 100'000, 131'072); });
     else if (bench == "idle_memory_100k")
-      idle_memory(bench, threads, 100'000, true);
+      idle_memory(bench, threads, 100'000);
     else if (bench == "idle_memory_1m")
-      idle_memory(bench, threads, 1'000'000, true);
-    else if (bench == "idle_memory_bare_100k")
-      idle_memory(bench, threads, 100'000, false);
+      idle_memory(bench, threads, 1'000'000);
     else if (bench == "idle")
       boost::this_fiber::sleep_for(std::chrono::duration_cast<std::chrono::nanoseconds>(
           std::chrono::duration<double>(secs)));

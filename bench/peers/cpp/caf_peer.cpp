@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "bench/harness.hpp"
+#include "caf_savina.hpp"
 
 using namespace caf;
 using harness::check;
@@ -278,23 +279,37 @@ static behavior panic_isolation(event_based_actor* self, finished fin, int n) {
   return {[](stop_atom) {}};
 }
 
+// CAF ends an actor that nobody refers to; these are sent the order, and a message says that it is
+// carried out.
 static void idle_memory(actor_system& sys, const std::string& bench, int threads, int n) {
   harness::memory_probe probe;
+  auto nap = [](int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); };
   auto ready = std::make_shared<std::atomic<int>>(0);
+  auto received = std::make_shared<std::atomic<int>>(0);
   auto keep = std::make_shared<std::vector<actor>>();
   run_driver(sys, [=](event_based_actor* self, finished fin) -> behavior {
     keep->reserve(n);
     for (int i = 0; i < n; ++i)
-      keep->push_back(self->spawn([ready](event_based_actor*) -> behavior {
+      keep->push_back(self->spawn([=](event_based_actor* me) -> behavior {
         ++*ready;
-        return {[](uint64_t) {}};
+        return {[=](int v) { *received += v; }, [=](stop_atom) { me->quit(); }};
       }));
     fin->set_value();
     return {};
   });
-  while (*ready != n) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (*ready != n) nap(1);
   probe.parked();
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  nap(200);
+  probe.settled();
+  for (auto& one : *keep) anon_send(one, 1);
+  while (*received != n) nap(1);
+  probe.woken();
+  for (auto& one : *keep) anon_send(one, stop_atom::value);
+  keep->clear();
+  keep->shrink_to_fit();
+  while (sys.registry().running() != 0) nap(1);
+  probe.stopped();
+  nap(200);
   probe.report(peer, bench, threads, n);
   std::_Exit(0);
 }
@@ -377,6 +392,20 @@ int main(int argc, char** argv) {
     run(111'111, [](self_t s, finished f) { return skynet(s, f, 100'000); });
   else if (bench == "panic_isolation")
     run(10'000, [](self_t s, finished f) { return panic_isolation(s, f, 10'000); });
+  else if (bench == "call_reply")
+    run(200'000, [](self_t s, finished f) { return savina::call_reply(s, f, 200'000); });
+  else if (bench == "fork_join_throughput")
+    run(1'200'000,
+        [](self_t s, finished f) { return savina::fork_join_throughput(s, f, 60, 20'000); });
+  else if (bench == "counting")
+    run(1'000'000, [](self_t s, finished f) { return savina::counting(s, f, 1'000'000); });
+  else if (bench == "big")
+    run(360'000, [](self_t s, finished f) { return savina::big(s, f, 120, 3'000); });
+  else if (bench == "philosophers")
+    run(200'000, [](self_t s, finished f) { return savina::philosophers(s, f, 20, 10'000); });
+  else if (bench == "bank_transaction")
+    run(100'000,
+        [](self_t s, finished f) { return savina::bank_transaction(s, f, 1'000, 100'000); });
   else if (bench == "idle_memory_100k")
     idle_memory(sys, bench, threads, 100'000);
   else if (bench == "idle_memory_1m")

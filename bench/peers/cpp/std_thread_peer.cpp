@@ -15,6 +15,8 @@
 
 #include <condition_variable>
 #include <deque>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -30,14 +32,14 @@ class channel {  // unbounded, many producers, one consumer
   void push(T v) {
     {
       std::lock_guard lk(m_);
-      q_.push_back(v);
+      q_.push_back(std::move(v));
     }
     cv_.notify_one();
   }
   T pop() {
     std::unique_lock lk(m_);
     cv_.wait(lk, [&] { return !q_.empty(); });
-    T v = q_.front();
+    T v = std::move(q_.front());
     q_.pop_front();
     return v;
   }
@@ -83,6 +85,45 @@ static void mpsc(int producers, uint64_t each) {
   for (auto& t : ts) t.join();
   consumer.join();
   check(sum == producers * each * (each - 1) / 2, "mpsc");
+}
+
+static void fork_join_throughput(int members, uint64_t each) {
+  std::vector<channel<uint64_t>> boxes(members);
+  std::vector<std::thread> ts;
+  for (auto& box : boxes)
+    ts.emplace_back([&box, each] {
+      uint64_t sum = 0;
+      for (uint64_t i = 0; i < each; ++i) sum += box.pop();
+      check(sum == each * (each - 1) / 2, "fork_join_throughput");
+    });
+  for (uint64_t i = 0; i < each; ++i)
+    for (auto& box : boxes) box.push(i);
+  for (auto& t : ts) t.join();
+}
+
+// A message without a promise is an increment, one with it asks for the count.
+static void counting(uint64_t n) {
+  using message = std::unique_ptr<std::promise<uint64_t>>;
+  channel<message> box;
+  std::thread counter([&] {
+    uint64_t count = 0;
+    for (;;) {
+      if (message m = box.pop()) {
+        m->set_value(count);
+        return;
+      }
+      ++count;
+    }
+  });
+  std::thread producer([&] {
+    for (uint64_t i = 0; i < n; ++i) box.push(nullptr);
+    auto reply = std::make_unique<std::promise<uint64_t>>();
+    auto answer = reply->get_future();
+    box.push(std::move(reply));
+    check(answer.get() == n, "counting");
+  });
+  producer.join();
+  counter.join();
 }
 
 static void fan_out(int tasks) {
@@ -152,6 +193,10 @@ int main(int argc, char** argv) {
     run(1'000'000, [] { mpsc(1, 1'000'000); });
   else if (bench == "fan_out_compute")
     run(8, [] { fan_out(8); });
+  else if (bench == "fork_join_throughput")
+    run(1'200'000, [] { fork_join_throughput(60, 20'000); });
+  else if (bench == "counting")
+    run(1'000'000, [] { counting(1'000'000); });
   else if (bench == "mutex_contention")
     run(400'000, [] { mutex_contention(8, 50'000); });
   else if (bench == "tcp_server")

@@ -29,14 +29,20 @@ median(L) ->
         0 -> (lists:nth(M, S) + lists:nth(M + 1, S)) / 2
     end.
 
-%% CPU time of the whole emulator, summed over its threads (which never end).
-cpu_micros() ->
+%% What the whole emulator has used up, summed over its threads (which never end): CPU microseconds,
+%% voluntary and involuntary context switches.
+cost() ->
     {ok, Tids} = file:list_dir("/proc/self/task"),
-    lists:sum([begin
-                   {ok, B} = read_proc("/proc/self/task/" ++ T ++ "/schedstat"),
-                   [Ns | _] = binary:split(B, <<" ">>),
-                   binary_to_integer(Ns)
-               end || T <- Tids]) / 1000.
+    sum3([thread_cost("/proc/self/task/" ++ T) || T <- Tids]).
+
+thread_cost(Task) ->
+    {ok, Times} = read_proc(Task ++ "/schedstat"),
+    [Ns | _] = binary:split(Times, <<" ">>),
+    {ok, Status} = read_proc(Task ++ "/status"),
+    {binary_to_integer(Ns) / 1000, field(<<"voluntary_ctxt_switches">>, Status),
+     field(<<"nonvoluntary_ctxt_switches">>, Status)}.
+
+sum3(L) -> lists:foldl(fun({A, B, C}, {X, Y, Z}) -> {A + X, B + Y, C + Z} end, {0, 0, 0}, L).
 
 read_proc(Path) ->
     {ok, F} = file:open(Path, [read, raw, binary]),
@@ -46,10 +52,26 @@ read_proc(Path) ->
 
 proc_status(Key) ->
     {ok, B} = read_proc("/proc/self/status"),
-    [V | _] = [V || L <- binary:split(B, <<"\n">>, [global]),
+    field(Key, B) * 1024.
+
+%% The number in the line of that name.
+field(Key, Text) ->
+    [V | _] = [V || L <- binary:split(Text, <<"\n">>, [global]),
                     [K, V] <- [binary:split(L, <<":">>)], K =:= Key],
     [Num | _] = string:lexemes(V, " \tkB"),
-    binary_to_integer(Num) * 1024.
+    binary_to_integer(Num).
+
+mappings() ->
+    {ok, F} = file:open("/proc/self/maps", [read, raw, binary]),
+    Count = lines(F, 0),
+    ok = file:close(F),
+    Count.
+
+lines(F, Count) ->
+    case file:read(F, 65536) of
+        {ok, B} -> lines(F, Count + length(binary:matches(B, <<"\n">>)));
+        eof -> Count
+    end.
 
 %% Each run is a fresh process, so that one run's heap is not the next one's.
 once(F) ->
@@ -60,12 +82,15 @@ measure(Bench, Threads, N, F) ->
     once(F),
     Begin = erlang:monotonic_time(microsecond),
     Runs = loop(F, env("PEERS_RUNS", 7), env("PEERS_BUDGET_S", 12) * 1000000, Begin, []),
-    {Wall, Cpu} = lists:unzip(Runs),
+    {Wall, Costs} = lists:unzip(Runs),
+    {Cpu, Voluntary, Involuntary} = lists:unzip3(Costs),
     Med = median(Wall),
     io:format("{\"peer\":\"erlang\",\"bench\":\"~s\",\"threads\":~s,\"n\":~b,\"median_us\":~.1f,"
-              "\"min_us\":~.1f,\"max_us\":~.1f,\"runs\":~b,\"cpu_us\":~.1f,\"ns_per_op\":~.1f}~n",
+              "\"min_us\":~.1f,\"max_us\":~.1f,\"runs\":~b,\"cpu_us\":~.1f,\"ns_per_op\":~.1f,"
+              "\"vol_cs\":~.1f,\"invol_cs\":~.1f,\"samples_us\":[~s]}~n",
               [Bench, Threads, N, Med, lists:min(Wall), lists:max(Wall), length(Wall),
-               median(Cpu), Med * 1000 / N]).
+               median(Cpu), Med * 1000 / N, float(median(Voluntary)), float(median(Involuntary)),
+               lists:join(",", [io_lib:format("~.1f", [W]) || W <- Wall])]).
 
 loop(_, 0, _, _, Acc) -> Acc;
 loop(F, Left, Budget, Begin, Acc) ->
@@ -73,11 +98,12 @@ loop(F, Left, Budget, Begin, Acc) ->
     if
         length(Acc) >= 3, Used > Budget -> Acc;
         true ->
-            C0 = cpu_micros(),
+            {C0, V0, I0} = cost(),
             T0 = erlang:monotonic_time(nanosecond),
             once(F),
             T1 = erlang:monotonic_time(nanosecond),
-            loop(F, Left - 1, Budget, Begin, [{(T1 - T0) / 1000, cpu_micros() - C0} | Acc])
+            {C1, V1, I1} = cost(),
+            loop(F, Left - 1, Budget, Begin, [{(T1 - T0) / 1000, {C1 - C0, V1 - V0, I1 - I0}} | Acc])
     end.
 
 sleep_millis(I) -> 1 + (((I * 2654435761) band 16#FFFFFFFF) bsr 16) rem 10.
@@ -96,6 +122,14 @@ bench("fan_out_compute" = B, T, _) -> measure(B, T, 8, fun() -> fan_out(8) end);
 bench("ring" = B, T, _) -> measure(B, T, 1000000, fun() -> ring(503, 1000000) end);
 bench("skynet" = B, T, _) -> measure(B, T, 111111, fun() -> skynet(100000) end);
 bench("panic_isolation" = B, T, _) -> measure(B, T, 10000, fun() -> panics(10000) end);
+bench("call_reply" = B, T, _) -> measure(B, T, 200000, fun() -> erl_savina:call_reply(200000) end);
+bench("fork_join_throughput" = B, T, _) ->
+    measure(B, T, 1200000, fun() -> erl_savina:fork_join_throughput(60, 20000) end);
+bench("counting" = B, T, _) -> measure(B, T, 1000000, fun() -> erl_savina:counting(1000000) end);
+bench("big" = B, T, _) -> measure(B, T, 360000, fun() -> erl_savina:big(120, 3000) end);
+bench("philosophers" = B, T, _) -> measure(B, T, 200000, fun() -> erl_savina:philosophers(20, 10000) end);
+bench("bank_transaction" = B, T, _) ->
+    measure(B, T, 100000, fun() -> erl_savina:bank_transaction(1000, 100000) end);
 bench("idle_memory_100k" = B, T, _) -> idle_memory(B, T, 100000);
 bench("idle_memory_1m" = B, T, _) -> idle_memory(B, T, 1000000);
 bench("tcp_server", _, Port) -> tcp_server(list_to_integer(Port));
@@ -226,19 +260,42 @@ panics(N) ->
     {Pid, Ref} = spawn_monitor(fun() -> exit(boom) end),
     receive {'DOWN', Ref, process, Pid, boom} -> panics(N - 1) end.
 
+%% Parks N processes, sends each one a message, and ends them all.
 idle_memory(Bench, Threads, N) ->
     erlang:garbage_collect(),
     Before = proc_status(<<"VmRSS">>),
     T0 = erlang:monotonic_time(nanosecond),
-    Ready = counters:new(1, []),
-    spawn_n(N, fun() -> counters:add(Ready, 1, 1), receive stop -> ok end end),
-    until(fun() -> counters:get(Ready, 1) =:= N end),
-    Wall = (erlang:monotonic_time(nanosecond) - T0) / 1000,
+    Count = counters:new(3, []),
+    Pids = spawn_all(N, fun() -> counters:add(Count, 1, 1), parked(Count) end, []),
+    until(fun() -> counters:get(Count, 1) =:= N end),
+    Wall = micros_since(T0),
     timer:sleep(200),
-    After = proc_status(<<"VmRSS">>),
+    {After, Mappings} = {proc_status(<<"VmRSS">>), mappings()},
+    T1 = erlang:monotonic_time(nanosecond),
+    lists:foreach(fun(P) -> P ! 1 end, Pids),
+    until(fun() -> counters:get(Count, 2) =:= N end),
+    Wake = micros_since(T1),
+    T2 = erlang:monotonic_time(nanosecond),
+    lists:foreach(fun(P) -> P ! stop end, Pids),
+    until(fun() -> counters:get(Count, 3) =:= N end),
+    Stop = micros_since(T2),
+    timer:sleep(200),
     io:format("{\"peer\":\"erlang\",\"bench\":\"~s\",\"threads\":~s,\"n\":~b,\"median_us\":~.1f,\"min_us\":~.1f,"
-              "\"max_us\":~.1f,\"runs\":1,\"bytes_per_task\":~.1f,\"rss_before\":~b,\"rss_after\":~b,\"vm_hwm\":~b}~n",
-              [Bench, Threads, N, Wall, Wall, Wall, (After - Before) / N, Before, After, proc_status(<<"VmHWM">>)]).
+              "\"max_us\":~.1f,\"runs\":1,\"bytes_per_task\":~.1f,\"rss_before\":~b,\"rss_after\":~b,\"vm_hwm\":~b,"
+              "\"mappings\":~b,\"wake_us\":~.1f,\"stop_us\":~.1f,\"rss_end\":~b}~n",
+              [Bench, Threads, N, Wall, Wall, Wall, (After - Before) / N, Before, After,
+               proc_status(<<"VmHWM">>), Mappings, Wake, Stop, proc_status(<<"VmRSS">>)]).
+
+parked(Count) ->
+    receive
+        stop -> counters:add(Count, 3, 1);
+        V -> counters:add(Count, 2, V), parked(Count)
+    end.
+
+spawn_all(0, _, Acc) -> Acc;
+spawn_all(N, F, Acc) -> spawn_all(N - 1, F, [spawn(F) | Acc]).
+
+micros_since(T0) -> (erlang:monotonic_time(nanosecond) - T0) / 1000.
 
 until(F) ->
     case F() of true -> ok; false -> timer:sleep(1), until(F) end.

@@ -37,13 +37,16 @@ func check(ok bool, what string) {
 
 // ---------------------------------------------------------------- harness
 
-func cpuMicros() float64 {
+// cost is what the whole process has used up: CPU microseconds, context switches.
+type cost struct{ cpu, voluntary, involuntary float64 }
+
+func costNow() cost {
 	var ru syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &ru); err != nil {
 		die("getrusage: %v", err)
 	}
 	tv := func(t syscall.Timeval) float64 { return float64(t.Sec)*1e6 + float64(t.Usec) }
-	return tv(ru.Utime) + tv(ru.Stime)
+	return cost{tv(ru.Utime) + tv(ru.Stime), float64(ru.Nvcsw), float64(ru.Nivcsw)}
 }
 
 func envInt(name string, def int) int {
@@ -68,14 +71,17 @@ func median(v []float64) float64 {
 func measure(bench string, threads, n int, f func()) {
 	runs, budget := envInt("PEERS_RUNS", 7), time.Duration(envInt("PEERS_BUDGET_S", 12))*time.Second
 	f()
-	var wall, cpu []float64
+	var wall, cpu, voluntary, involuntary []float64
 	begin := time.Now()
 	for i := 0; i < runs && (i < 3 || time.Since(begin) < budget); i++ {
-		c0, t0 := cpuMicros(), time.Now()
+		c0, t0 := costNow(), time.Now()
 		f()
 		dt := time.Since(t0)
+		c1 := costNow()
 		wall = append(wall, float64(dt.Nanoseconds())/1e3)
-		cpu = append(cpu, cpuMicros()-c0)
+		cpu = append(cpu, c1.cpu-c0.cpu)
+		voluntary = append(voluntary, c1.voluntary-c0.voluntary)
+		involuntary = append(involuntary, c1.involuntary-c0.involuntary)
 	}
 	lo, hi := wall[0], wall[0]
 	for _, w := range wall {
@@ -87,8 +93,25 @@ func measure(bench string, threads, n int, f func()) {
 		}
 	}
 	med := median(wall)
-	fmt.Printf(`{"peer":"%s","bench":"%s","threads":%d,"n":%d,"median_us":%.1f,"min_us":%.1f,"max_us":%.1f,"runs":%d,"cpu_us":%.1f,"ns_per_op":%.1f}`+"\n",
-		peer, bench, threads, n, med, lo, hi, len(wall), median(cpu), med*1e3/float64(n))
+	fmt.Printf(`{"peer":"%s","bench":"%s","threads":%d,"n":%d,"median_us":%.1f,"min_us":%.1f,"max_us":%.1f,"runs":%d,"cpu_us":%.1f,"ns_per_op":%.1f,"vol_cs":%.1f,"invol_cs":%.1f,"samples_us":%s}`+"\n",
+		peer, bench, threads, n, med, lo, hi, len(wall), median(cpu), med*1e3/float64(n), median(voluntary), median(involuntary), listed(wall))
+}
+
+// listed prints the numbers as a JSON list.
+func listed(values []float64) string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return "[" + strings.Join(words, ",") + "]"
+}
+
+func mappingCount() int {
+	b, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		die("%v", err)
+	}
+	return strings.Count(string(b), "\n")
 }
 
 // procStatus returns a kB field of /proc/self/status in bytes.
@@ -326,34 +349,56 @@ func panicIsolation(n int) {
 	check(seen == n, "panic_isolation")
 }
 
-func idleMemory(bench string, threads, n int, ownMailbox bool) {
+// idleMemory parks n goroutines with a channel each, sends each one a message, and ends them all.
+func idleMemory(bench string, threads, n int) {
 	runtime.GC()
 	debug.FreeOSMemory()
 	before := procStatus("VmRSS")
 	t0 := time.Now()
-	var ready atomic.Int64
-	gate := make(chan uint64)
+	micros := func() float64 {
+		dt := float64(time.Since(t0).Nanoseconds()) / 1e3
+		t0 = time.Now()
+		return dt
+	}
+	var ready, received atomic.Int64
+	var wg sync.WaitGroup
+	wg.Add(n)
 	boxes := make([]chan uint64, 0, n)
 	for i := 0; i < n; i++ {
-		box := gate
-		if ownMailbox {
-			box = make(chan uint64, 1)
-			boxes = append(boxes, box)
-		}
+		box := make(chan uint64, 1)
+		boxes = append(boxes, box)
 		go func() {
 			ready.Add(1)
-			<-box
+			for v := range box {
+				received.Add(int64(v))
+			}
+			wg.Done()
 		}()
 	}
 	for ready.Load() != int64(n) {
 		time.Sleep(time.Millisecond)
 	}
-	wall := float64(time.Since(t0).Nanoseconds()) / 1e3
+	wall := micros()
 	time.Sleep(200 * time.Millisecond)
-	after := procStatus("VmRSS")
-	fmt.Printf(`{"peer":"%s","bench":"%s","threads":%d,"n":%d,"median_us":%.1f,"min_us":%.1f,"max_us":%.1f,"runs":1,"bytes_per_task":%.1f,"rss_before":%d,"rss_after":%d,"vm_hwm":%d}`+"\n",
-		peer, bench, threads, n, wall, wall, wall, float64(after-before)/float64(n), before, after, procStatus("VmHWM"))
-	runtime.KeepAlive(boxes)
+	after, mappings := procStatus("VmRSS"), mappingCount()
+	micros()
+	for _, box := range boxes {
+		box <- 1
+	}
+	for received.Load() != int64(n) {
+		time.Sleep(time.Millisecond)
+	}
+	wake := micros()
+	for _, box := range boxes {
+		close(box)
+	}
+	wg.Wait()
+	boxes = nil
+	debug.FreeOSMemory()
+	stop := micros()
+	time.Sleep(200 * time.Millisecond)
+	fmt.Printf(`{"peer":"%s","bench":"%s","threads":%d,"n":%d,"median_us":%.1f,"min_us":%.1f,"max_us":%.1f,"runs":1,"bytes_per_task":%.1f,"rss_before":%d,"rss_after":%d,"vm_hwm":%d,"mappings":%d,"wake_us":%.1f,"stop_us":%.1f,"rss_end":%d}`+"\n",
+		peer, bench, threads, n, wall, wall, wall, float64(after-before)/float64(n), before, after, procStatus("VmHWM"), mappings, wake, stop, procStatus("VmRSS"))
 	os.Stdout.Sync()
 	os.Exit(0)
 }
@@ -430,12 +475,22 @@ func main() {
 		run(400_000, func() { mutexContention(8, 50_000) })
 	case "panic_isolation":
 		run(10_000, func() { panicIsolation(10_000) })
+	case "call_reply":
+		run(200_000, func() { callReply(200_000) })
+	case "fork_join_throughput":
+		run(1_200_000, func() { forkJoinThroughput(60, 20_000) })
+	case "counting":
+		run(1_000_000, func() { counting(1_000_000) })
+	case "big":
+		run(360_000, func() { big(120, 3_000) })
+	case "philosophers":
+		run(200_000, func() { philosophers(20, 10_000) })
+	case "bank_transaction":
+		run(100_000, func() { bankTransaction(1_000, 100_000) })
 	case "idle_memory_100k":
-		idleMemory(bench, threads, 100_000, true)
+		idleMemory(bench, threads, 100_000)
 	case "idle_memory_1m":
-		idleMemory(bench, threads, 1_000_000, true)
-	case "idle_memory_bare_100k":
-		idleMemory(bench, threads, 100_000, false)
+		idleMemory(bench, threads, 1_000_000)
 	case "tcp_server":
 		tcpServer(arg)
 	case "idle":

@@ -7,6 +7,8 @@
 //! threads = 0 keeps the runtime's default; threads = ct is the current-thread
 //! runtime (reported as peer "tokio_ct", threads 1).  See bench/README.md.
 
+mod savina;
+
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{mpsc, oneshot, Mutex, Notify};
+use tokio::sync::{mpsc, oneshot, Mutex};
 use tokio::task::{spawn, yield_now};
 use tokio::time::sleep;
 
@@ -28,11 +30,12 @@ struct Ctx {
     rt: Runtime,
 }
 
-fn cpu_micros() -> f64 {
+/// What the whole process has used up: CPU microseconds, voluntary and involuntary context switches.
+fn cost() -> [f64; 3] {
     let mut ru: libc::rusage = unsafe { std::mem::zeroed() };
     unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut ru) };
     let tv = |t: libc::timeval| t.tv_sec as f64 * 1e6 + t.tv_usec as f64;
-    tv(ru.ru_utime) + tv(ru.ru_stime)
+    [tv(ru.ru_utime) + tv(ru.ru_stime), ru.ru_nvcsw as f64, ru.ru_nivcsw as f64]
 }
 
 fn env_or(name: &str, def: u64) -> u64 {
@@ -76,23 +79,27 @@ impl Ctx {
         let runs = env_or("PEERS_RUNS", 7);
         let budget = Duration::from_secs(env_or("PEERS_BUDGET_S", 12));
         self.once(make());
-        let (mut wall, mut cpu) = (Vec::new(), Vec::new());
+        let (mut wall, mut costs) = (Vec::new(), Vec::new());
         let begin = Instant::now();
         for i in 0..runs {
             if i >= 3 && begin.elapsed() > budget {
                 break;
             }
-            let (c0, t0) = (cpu_micros(), Instant::now());
+            let (c0, t0) = (cost(), Instant::now());
             self.once(make());
             wall.push(t0.elapsed().as_nanos() as f64 / 1e3);
-            cpu.push(cpu_micros() - c0);
+            let c1 = cost();
+            costs.push([c1[0] - c0[0], c1[1] - c0[1], c1[2] - c0[2]]);
         }
+        let of = |i: usize| median(&costs.iter().map(|c| c[i]).collect::<Vec<_>>());
+        let samples: Vec<_> = wall.iter().map(|w| format!("{:.1}", w)).collect();
         let med = median(&wall);
         let lo = wall.iter().cloned().fold(f64::MAX, f64::min);
         let hi = wall.iter().cloned().fold(0.0, f64::max);
         println!(
-            "{{\"peer\":\"{}\",\"bench\":\"{}\",\"threads\":{},\"n\":{},\"median_us\":{:.1},\"min_us\":{:.1},\"max_us\":{:.1},\"runs\":{},\"cpu_us\":{:.1},\"ns_per_op\":{:.1}}}",
-            self.peer, self.bench, self.threads, n, med, lo, hi, wall.len(), median(&cpu), med * 1e3 / n as f64
+            "{{\"peer\":\"{}\",\"bench\":\"{}\",\"threads\":{},\"n\":{},\"median_us\":{:.1},\"min_us\":{:.1},\"max_us\":{:.1},\"runs\":{},\"cpu_us\":{:.1},\"ns_per_op\":{:.1},\"vol_cs\":{:.1},\"invol_cs\":{:.1},\"samples_us\":[{}]}}",
+            self.peer, self.bench, self.threads, n, med, lo, hi, wall.len(), of(0), med * 1e3 / n as f64,
+            of(1), of(2), samples.join(",")
         );
     }
 }
@@ -333,49 +340,55 @@ async fn panic_isolation(n: u64) {
     assert_eq!(seen, n);
 }
 
-fn idle_memory(ctx: &Ctx, n: usize, own_mailbox: bool) {
+/// Waits until so many have been counted.
+async fn until(count: &AtomicUsize, n: usize) {
+    while count.load(Ordering::Relaxed) != n {
+        sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Parks n tasks with a mailbox each, sends each one a message, and ends them all.
+async fn idle_memory(peer: &str, bench: &str, threads: usize, n: usize) {
+    let micros = |t: Instant| t.elapsed().as_nanos() as f64 / 1e3;
     let before = proc_status("VmRSS");
     let t0 = Instant::now();
-    let ready = Arc::new(AtomicUsize::new(0));
-    let gate = Arc::new(Notify::new());
-    let seen = ready.clone();
-    let keep = ctx.rt.block_on(async move {
-        spawn(async move {
-            let mut boxes = Vec::with_capacity(if own_mailbox { n } else { 0 });
-            for _ in 0..n {
-                let ready = ready.clone();
-                if own_mailbox {
-                    let (tx, mut rx) = mpsc::unbounded_channel::<u64>();
-                    boxes.push(tx);
-                    spawn(async move {
-                        ready.fetch_add(1, Ordering::Relaxed);
-                        rx.recv().await;
-                    });
-                } else {
-                    let gate = gate.clone();
-                    spawn(async move {
-                        ready.fetch_add(1, Ordering::Relaxed);
-                        gate.notified().await;
-                    });
-                }
+    let (ready, received) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let mut boxes = Vec::with_capacity(n);
+    let mut handles = Vec::with_capacity(n);
+    for _ in 0..n {
+        let (ready, received) = (ready.clone(), received.clone());
+        let (tx, mut rx) = mpsc::unbounded_channel::<usize>();
+        boxes.push(tx);
+        handles.push(spawn(async move {
+            ready.fetch_add(1, Ordering::Relaxed);
+            while let Some(v) = rx.recv().await {
+                received.fetch_add(v, Ordering::Relaxed);
             }
-            while seen.load(Ordering::Relaxed) != n {
-                sleep(Duration::from_millis(1)).await;
-            }
-            boxes
-        })
-        .await
-        .unwrap()
-    });
-    let wall = t0.elapsed().as_nanos() as f64 / 1e3;
-    std::thread::sleep(Duration::from_millis(200));
+        }));
+    }
+    until(&ready, n).await;
+    let wall = micros(t0);
+    sleep(Duration::from_millis(200)).await;
     let after = proc_status("VmRSS");
+    let mappings = std::fs::read_to_string("/proc/self/maps").unwrap().lines().count();
+    let t1 = Instant::now();
+    for mailbox in &boxes {
+        mailbox.send(1).unwrap();
+    }
+    until(&received, n).await;
+    let wake = micros(t1);
+    let t2 = Instant::now();
+    drop(boxes);
+    for h in handles {
+        h.await.unwrap();
+    }
+    let stop = micros(t2);
+    sleep(Duration::from_millis(200)).await;
     println!(
-        "{{\"peer\":\"{}\",\"bench\":\"{}\",\"threads\":{},\"n\":{},\"median_us\":{:.1},\"min_us\":{:.1},\"max_us\":{:.1},\"runs\":1,\"bytes_per_task\":{:.1},\"rss_before\":{},\"rss_after\":{},\"vm_hwm\":{}}}",
-        ctx.peer, ctx.bench, ctx.threads, n, wall, wall, wall,
-        (after as f64 - before as f64) / n as f64, before, after, proc_status("VmHWM")
+        "{{\"peer\":\"{}\",\"bench\":\"{}\",\"threads\":{},\"n\":{},\"median_us\":{:.1},\"min_us\":{:.1},\"max_us\":{:.1},\"runs\":1,\"bytes_per_task\":{:.1},\"rss_before\":{},\"rss_after\":{},\"vm_hwm\":{},\"mappings\":{},\"wake_us\":{:.1},\"stop_us\":{:.1},\"rss_end\":{}}}",
+        peer, bench, threads, n, wall, wall, wall, (after as f64 - before as f64) / n as f64,
+        before, after, proc_status("VmHWM"), mappings, wake, stop, proc_status("VmRSS")
     );
-    std::hint::black_box(&keep);
     std::process::exit(0);
 }
 
@@ -432,9 +445,17 @@ fn main() {
             std::panic::set_hook(Box::new(|_| {}));
             c.measure(10_000, || panic_isolation(10_000))
         }
-        "idle_memory_100k" => idle_memory(&c, 100_000, true),
-        "idle_memory_1m" => idle_memory(&c, 1_000_000, true),
-        "idle_memory_bare_100k" => idle_memory(&c, 100_000, false),
+        "call_reply" => c.measure(200_000, || savina::call_reply(200_000)),
+        "fork_join_throughput" => c.measure(1_200_000, || savina::fork_join_throughput(60, 20_000)),
+        "counting" => c.measure(1_000_000, || savina::counting(1_000_000)),
+        "big" => c.measure(360_000, || savina::big(120, 3_000)),
+        "philosophers" => c.measure(200_000, || savina::philosophers(20, 10_000)),
+        "bank_transaction" => c.measure(100_000, || savina::bank_transaction(1_000, 100_000)),
+        "idle_memory_100k" | "idle_memory_1m" => {
+            let n = if c.bench.ends_with("1m") { 1_000_000 } else { 100_000 };
+            let bench = c.bench.clone();
+            c.once(async move { idle_memory(peer, &bench, threads, n).await })
+        }
         "tcp_server" => c.rt.block_on(async { spawn(tcp_server(arg.parse().unwrap())).await.unwrap() }),
         "idle" => c.once(async move { sleep(Duration::from_secs_f64(arg.parse().unwrap())).await }),
         "sleep1ms" => {
