@@ -14,7 +14,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from measure import peers, services, table, workloads  # noqa: E402
+from measure import chart, figures, peers, services, table, workloads  # noqa: E402
 
 PROCESS_WORKLOADS = [*workloads.IN_PROCESS, *workloads.MEMORY, *workloads.IDLE, *workloads.TCP]
 NAMES = [*PROCESS_WORKLOADS, *services.SERVICES]
@@ -32,9 +32,13 @@ def arguments():
     parser.add_argument("--json", metavar="FILE", help="also write the JSON lines to FILE")
     parser.add_argument("--rounds", type=int, default=2, help="how often the programs take turns (2)")
     parser.add_argument("--threads", default="1,2,8", help="scheduler counts for smarm (1,2,8)")
-    parser.add_argument("--peer-threads", default="2", help="thread counts for the peers (2)")
+    parser.add_argument("--peer-threads", default="1,2,8", help="thread counts for the peers (1,2,8)")
     parser.add_argument("--peers", default="", help="only these peers, by name, with commas")
+    parser.add_argument("--cpu", action="store_true", help="also a table of CPU time per operation")
+    parser.add_argument("--switches", action="store_true", help="also one of context switches")
+    parser.add_argument("--every", action="store_true", help="also one of every program's figures")
     parser.add_argument("--table", metavar="FILE", help="print the tables of an earlier --json FILE")
+    parser.add_argument("--chart", metavar="FILE", help="also draw ours and the best peer's as SVG")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these workloads")
     given = parser.parse_args()
     unknown = [name for name in given.names if name not in NAMES]
@@ -53,11 +57,15 @@ def turns(bench, given, usable):
     if bench in workloads.TCP:
         names, kind = usable["tcp"], [1]
         ours = [("smarm", 1)]
+    elif bench in workloads.MEMORY:
+        names, kind = usable["in_process"], [2]
+        ours = [("smarm", 2)]
     elif bench in workloads.IDLE:
-        names, kind = usable["idle"], numbers(given.peer_threads)
+        names, kind = usable["idle"], [2]
     else:
         names, kind = usable["in_process"], numbers(given.peer_threads)
-    return ours + [(peer, 1 if peer == "tokio_ct" else threads) for peer in names for threads in kind]
+    theirs = [(peer, 1 if peer == "tokio_ct" else threads) for peer in names for threads in kind]
+    return list(dict.fromkeys(ours + theirs))
 
 
 def headline(line):
@@ -74,13 +82,19 @@ def headline(line):
     if "wall_s" in line:
         return f"{line['median_us'] / 1e3 / line['wall_s']:.3f} ms CPU a second, " \
                f"{line['vol_cs'] + line['invol_cs']} switches"
-    return f"{table.per_op(line):,.1f} ns"
+    return f"{figures.per_op(line):,.1f} ns"
+
+
+def show(lines, given):
+    print(table.report(lines, [name for name in table.EXTRAS if getattr(given, name)]))
+    if given.chart:
+        pathlib.Path(given.chart).write_text(chart.draw(lines))
 
 
 def main():
     given = arguments()
     if given.table:
-        print(table.report([json.loads(text) for text in open(given.table) if text.strip()]))
+        show([json.loads(text) for text in open(given.table) if text.strip()], given)
         return 0
     if not peers.OURS.exists():
         print(f"{peers.OURS} is not built; ./dev bench builds it", file=sys.stderr)
@@ -119,7 +133,7 @@ def main():
                 line = workloads.run(peer, name, threads)
                 if line is not None:
                     record(line)
-    print(table.report(lines))
+    show(lines, given)
     return 0
 
 

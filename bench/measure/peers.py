@@ -18,6 +18,8 @@ STD_THREAD = {"chained_spawn", "ping_pong", "mpsc_contention", "uncontended_chan
               "fan_out_compute", "mutex_contention", "fork_join_throughput", "counting", "tcp_server"}
 # Erlang and CAF have neither a bounded mailbox nor a mutex.
 NO_MAILBOX_ONLY = {"mpsc_contention_b1024", "uncontended_channel_b1024", "mutex_contention"}
+# A million tasks: those whose tasks are cheap enough, or the most like ours.
+MILLION = {"smarm", "tokio", "go", "boost_fiber"}
 
 
 def cxx(source, output, *libraries):
@@ -90,6 +92,8 @@ def command(peer, bench, threads, argument=None):
     """(argv, extra environment), or None where the peer has no such workload."""
     extra = [] if argument is None else [str(argument)]
     plain = [bench, str(threads), *extra]
+    if bench == "idle_memory_1m" and peer not in MILLION:
+        return None
     if peer == "smarm":
         return [str(OURS), *plain], {}
     if peer == "tokio_ct":

@@ -1,8 +1,5 @@
 """Makes tables of JSON lines: Markdown that is also pleasant in a terminal."""
-import collections
-import statistics
-
-from . import workloads
+from . import figures, targets, workloads
 
 UNITS = {"chained_spawn": "spawn + join", "yield_many": "yield", "ping_pong": "round trip",
          "ping_pong_oneshot": "spawn + reply", "spawn_storm": "actor", "mpsc_contention": "message",
@@ -13,30 +10,7 @@ UNITS = {"chained_spawn": "spawn + join", "yield_many": "yield", "ping_pong": "r
          "fork_join_throughput": "message", "counting": "message", "big": "ping + pong",
          "philosophers": "meal", "bank_transaction": "transfer"}
 
-# With 8 schedulers on 2 cores these may take at most 1.25 times what they take with 2.
-HERD = ["ping_pong", "yield_many", "spawn_storm", "chained_spawn", "mpsc_contention"]
-HERD_LIMIT = 1.25
-REDIS_LIMIT = 0.8
-
-
-def merge(lines):
-    """(peer, bench, threads) -> one line; several rounds become the median of their medians."""
-    groups = collections.defaultdict(list)
-    for line in lines:
-        groups[line["peer"], line["bench"], line["threads"]].append(line)
-    merged = {}
-    for key, rounds in groups.items():
-        good = [line for line in rounds if "skip" not in line]
-        if not good:
-            merged[key] = rounds[-1]
-            continue
-        line = dict(good[-1])
-        if "median_us" in line:
-            line["median_us"] = statistics.median([l["median_us"] for l in good])
-            line["min_us"] = min(l["min_us"] for l in good)
-            line["max_us"] = max(l["max_us"] for l in good)
-        merged[key] = line
-    return merged
+MARKS = f" *: of fewer than {figures.RUNS_MIN} runs."
 
 
 def number(value):
@@ -56,65 +30,130 @@ def render(columns, rows):
     return "\n".join(out)
 
 
-def per_op(line):
-    return line["median_us"] * 1e3 / line["n"]
+def spread(figure):
+    """Median and quartiles."""
+    few = "*" if figure.runs < figures.RUNS_MIN else ""
+    if figure.low == figure.high:
+        return number(figure.median) + few
+    return f"{number(figure.median)}{few} ({number(figure.low)}–{number(figure.high)})"
 
 
-def figure(data, peer, bench, threads):
-    line = data.get((peer, bench, threads))
-    return per_op(line) if line and "skip" not in line else None
+def why(data, bench, threads):
+    """What stands where ours has no figure."""
+    line = data.get(("smarm", bench, threads))
+    return "–" if line is None or "skip" not in line else "DNF" if "not finished" in line["skip"] else "failed"
 
 
-def peer_figures(data, bench, threads):
-    """The peers' figures at that many threads, fastest first."""
-    return sorted((per_op(line), peer) for (peer, name, count), line in data.items()
-                  if name == bench and count == threads and peer != "smarm" and "skip" not in line)
+def compared(data, bench, threads, kind, rivals, limit):
+    """The cells of ours, of the best rival, and of the ratio with its verdict; None without figures."""
+    ours = kind(data, "smarm", bench, threads)
+    rival = figures.best(data, bench, threads, rivals, kind)
+    if ours is None and rival is None:
+        return None
+    verdict = "–"
+    if ours and rival and rival.median > 0:
+        ratio = ours.median / rival.median
+        verdict = f"{ratio:.2f}" if limit is None else targets.at_most(ratio, limit)
+    return [spread(ours) if ours else why(data, bench, threads), rival.peer if rival else "–",
+            spread(rival) if rival else "–", verdict]
+
+
+COMPARED = ["workload (operation)", "threads", "smarm", "best peer", "its time", "ratio, target"]
 
 
 def operations(data):
     rows = []
     for bench in workloads.IN_PROCESS:
-        ours = {t: figure(data, "smarm", bench, t) for t in (1, 2, 8)}
-        peers = peer_figures(data, bench, 2)
-        if not any(ours.values()) and not peers:
-            continue
-        herd = "–"
-        if ours[2] and ours[8]:
-            ratio = ours[8] / ours[2]
-            herd = f"{ratio:.2f}"
-            if bench in HERD:
-                herd += " ok" if ratio <= HERD_LIMIT else f" > {HERD_LIMIT}"
-        best, slowest = ("–", "–")
-        if peers and ours[2]:
-            best = f"{peers[0][1]} {number(peers[0][0])} ({ours[2] / peers[0][0]:.2f}x)"
-            slowest = f"{peers[-1][1]} {number(peers[-1][0])} ({ours[2] / peers[-1][0]:.2f}x)"
-        cells = [number(ours[t]) if ours[t] else why(data, bench, t) for t in (1, 2, 8)]
-        rows.append([f"{bench} ({UNITS[bench]})", *cells, herd, best, slowest])
-    if not rows:
-        return ""
-    return ("ns per operation, median. `8 / 2`: 8 schedulers against 2; where a limit is set, whether it "
-            "holds.\nPeers with 2 threads; in brackets our time with 2 divided by theirs: below 1 we are "
-            "faster.\n\n" +
-            render(["workload (operation)", "smarm 1", "2", "8", "8 / 2", "best peer", "slowest peer"], rows))
+        for threads in figures.THREADS:
+            cells = compared(data, bench, threads, figures.wall,
+                             targets.rivals(bench), targets.ratio_limit(bench))
+            if cells:
+                rows.append([f"{bench} ({UNITS[bench]})", threads, *cells])
+        if bench in targets.CPU_RATIO:
+            rows += cpu_rows(data, bench)
+    return rows and ("ns per operation: median and quartiles. The ratio is ours to the best peer's with as "
+                     "many threads: below 1\nwe are faster." + (MARKS if "*" in str(rows) else "") + "\n\n"
+                     + render(COMPARED, rows))
 
 
-def why(data, bench, threads):
-    line = data.get(("smarm", bench, threads))
-    return "–" if line is None else "DNF" if "not finished" in line["skip"] else "failed"
+def cpu_rows(data, bench):
+    rivals, limit = targets.CPU_RATIO.get(bench, (figures.RIVALS, None))
+    rows = []
+    for threads in figures.THREADS:
+        cells = compared(data, bench, threads, figures.cpu, rivals, limit)
+        if cells:
+            rows.append([f"{bench} (CPU time)", threads, *cells])
+    return rows
+
+
+def cpu(data):
+    rows = sum((cpu_rows(data, bench) for bench in workloads.IN_PROCESS), [])
+    return rows and "CPU time of the process, ns per operation.\n\n" + render(COMPARED, rows)
+
+
+def switches(data):
+    """Context switches of ours, and of the peer with the shortest time."""
+    rows = []
+    for bench in workloads.IN_PROCESS:
+        for threads in figures.THREADS:
+            rival = figures.best(data, bench, threads, targets.rivals(bench))
+            for peer in ["smarm", *([rival.peer] if rival else [])]:
+                line = data.get((peer, bench, threads), {})
+                if "vol_cs" in line:
+                    rows.append([bench, threads, peer, *(f"{line[key] / line['n']:.5f}"
+                                                         for key in ("vol_cs", "invol_cs"))])
+    return rows and "Context switches per operation, of ours and of the fastest peer.\n\n" + render(
+        ["workload", "threads", "program", "voluntary", "involuntary"], rows)
+
+
+def every(data):
+    """All programs beside each other."""
+    peers = ["smarm", *figures.RIVALS, "std_thread"]
+    rows = []
+    for bench in workloads.IN_PROCESS:
+        for threads in figures.THREADS:
+            found = [figures.wall(data, peer, bench, threads) for peer in peers]
+            if any(found):
+                rows.append([bench, threads, *(number(one.median) if one else "–" for one in found)])
+    return rows and "ns per operation of every program, medians.\n\n" + render(
+        ["workload", "threads", *peers], rows)
+
+
+def herd(data):
+    rows = []
+    for bench in workloads.IN_PROCESS:
+        ours = [figures.wall(data, "smarm", bench, threads) for threads in figures.THREADS]
+        if ours[1] and ours[2]:
+            ratio = ours[2].median / ours[1].median
+            rows.append([bench, *(number(one.median) if one else "–" for one in ours),
+                         targets.at_most(ratio, targets.HERD)])
+    return rows and "smarm with 1, 2 and 8 schedulers, ns per operation; 8 against 2 and its target." \
+        "\n\n" + render(["workload", "1", "2", "8", "8 / 2"], rows)
 
 
 def memory(data):
     rows = [[bench, threads, peer, number(line["bytes_per_task"]), f"{line['median_us'] / 1e3:,.0f}",
              *(f"{line[key] / 1e3:,.0f}" if key in line else "–" for key in ("wake_us", "stop_us")),
              f"{line['mappings']:,}" if "mappings" in line else "–",
-             f"{(line['rss_end'] - line['rss_before']) / 2**20:,.0f}" if "rss_end" in line else "–"]
+             f"{(line['rss_end'] - line['rss_before']) / 2**20:,.0f}" if "rss_end" in line else "–",
+             memory_verdict(peer, bench, line)]
             for (peer, bench, threads), line in sorted(data.items())
             if bench in workloads.MEMORY and "bytes_per_task" in line]
     return rows and ("Parked tasks with a mailbox each: resident memory and mappings, the time to spawn and "
                      "park all,\nto send each one a message, to end all, and what the process still holds "
                      "0.2 s later.\n\n" + render(
                          ["workload", "threads", "program", "bytes per task", "spawn ms", "message ms",
-                          "end ms", "mappings", "MiB kept"], rows))
+                          "end ms", "mappings", "MiB kept", "bytes, mappings: target"], rows))
+
+
+def memory_verdict(peer, bench, line):
+    if peer != "smarm" or bench not in targets.MEMORY:
+        return "–"
+    bytes_max, mappings_max = targets.MEMORY[bench]
+    verdicts = [targets.at_most(line["bytes_per_task"], bytes_max, 0)]
+    if "mappings" in line:
+        verdicts.append(targets.at_most(line["mappings"], mappings_max, 0))
+    return ", ".join(verdicts)
 
 
 def idle(data):
@@ -129,13 +168,32 @@ def idle(data):
 
 
 def tcp(data):
-    rows = [[bench, threads, peer, number(line["rps"]), number(line["p50_us"]), number(line["p99_us"]),
-             number(line["server_cpu_ns_per_op"])]
+    rows = [[bench, threads, peer,
+             *(number(line[key]) if key in line else "–"
+               for key in ("rps", "p50_us", "p99_us", "p999_us", "server_cpu_ns_per_op")),
+             tcp_verdict(data, bench, threads) if peer == "smarm" else "–"]
             for (peer, bench, threads), line in sorted(data.items())
             if bench in workloads.TCP and "skip" not in line]
-    return rows and "TCP echo of 64 bytes, closed loop.\n\n" + render(
-        ["workload", "threads", "program", "round trips a second", "p50 us", "p99 us",
-         "server CPU ns each"], rows)
+    return rows and ("TCP echo of 64 bytes, closed loop. Ratios to the best peer: CPU, p99, p99.9; CPU to bare "
+                     "epoll's.\n\n" + render(
+                         ["workload", "threads", "program", "round trips a second", "p50 us", "p99 us",
+                          "p99.9 us", "server CPU ns each", "ratios, targets"], rows))
+
+
+def tcp_verdict(data, bench, threads):
+    def of(peer, key):
+        return data.get((peer, bench, threads), {}).get(key)
+
+    verdicts = []
+    for key, limit in targets.TCP.items():
+        theirs = [of(peer, key) for peer in figures.RIVALS if of(peer, key)]
+        if theirs and of("smarm", key):
+            verdicts.append(targets.at_most(of("smarm", key) / min(theirs), limit))
+    cpu_key = "server_cpu_ns_per_op"
+    if of("epoll_raw", cpu_key) and of("smarm", cpu_key):
+        verdicts.append(targets.at_most(of("smarm", cpu_key) / of("epoll_raw", cpu_key),
+                                        targets.TCP_CPU_OF_EPOLL))
+    return ", ".join(verdicts) or "–"
 
 
 def redis(data):
@@ -143,18 +201,13 @@ def redis(data):
     for (peer, bench, threads), line in data.items():
         if peer != "smarm" or "rps" not in line or not bench.startswith("redis_"):
             continue
-        theirs = data.get(("redis-server", bench, threads))
-        verdict = "–"
-        if theirs and "rps" in theirs:
-            ratio = line["rps"] / theirs["rps"]
-            verdict = f"{ratio:.2f}"
-            if bench.endswith("_p1"):
-                verdict += " ok" if ratio >= REDIS_LIMIT else f" < {REDIS_LIMIT}"
+        theirs = data.get(("redis-server", bench, threads), {}).get("rps")
         _, command, pipeline = bench.split("_")
+        verdict = targets.at_least(line["rps"] / theirs, targets.REDIS[pipeline]) if theirs else "–"
         rows.append([f"{command.upper()} -P {pipeline[1:]}", number(line["rps"]),
-                     number(theirs["rps"]) if theirs and "rps" in theirs else "–", verdict])
+                     number(theirs) if theirs else "–", verdict])
     return rows and "redis-benchmark -c 50, requests a second, run alternately.\n\n" + render(
-        ["command", "sider", "redis-server", "ratio"], rows)
+        ["command", "sider", "redis-server", "ratio, target"], rows)
 
 
 def connections(data):
@@ -177,7 +230,12 @@ def skipped(data):
     return rows and "Without a figure:\n\n" + "\n".join(rows)
 
 
-def report(lines):
-    data = merge(lines)
-    parts = [make(data) for make in (operations, switch, memory, idle, tcp, redis, connections, skipped)]
-    return "\n\n".join(part for part in parts if part)
+EXTRAS = {"cpu": cpu, "switches": switches, "every": every}
+
+
+def report(lines, extras=()):
+    """All tables of which there are figures; `extras` names those that are shown only when asked for."""
+    data = figures.merge(lines)
+    makers = [operations, *(EXTRAS[name] for name in EXTRAS if name in extras), herd, switch, memory, idle,
+              tcp, redis, connections, skipped]
+    return "\n\n".join(part for part in (make(data) for make in makers) if part)

@@ -4,9 +4,9 @@ import re
 import subprocess
 import time
 
-from . import machine, peers
+from . import figures, machine, peers
 
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 BUDGET_S = 3
 
 IN_PROCESS = ["chained_spawn", "yield_many", "ping_pong", "ping_pong_oneshot", "spawn_storm",
@@ -34,7 +34,10 @@ def run_in_process(peer, bench, threads):
     printed = [text for text in done.stdout.splitlines() if text.startswith("{")]
     if done.returncode != 0 or not printed:
         return {**line, "skip": f"failed with status {done.returncode}: {done.stderr.strip()[-200:]}"}
-    return {**json.loads(printed[-1]), **line}
+    result = {**json.loads(printed[-1]), **line}
+    if "samples_us" in result:
+        result["q1_us"], result["q3_us"] = figures.quartiles(result["samples_us"])
+    return result
 
 
 def sample(pid, seconds):
@@ -77,7 +80,7 @@ def run_idle(peer, bench, threads, seconds=3.0):
         process.wait()
 
 
-def run_tcp(peer, bench, threads, seconds=2, windows=3):
+def run_tcp(peer, bench, threads, seconds=1, windows=7):
     """Closed-loop echo of 64 bytes. The client is on CPU 1; a server of one thread is held on CPU 0,
     one of more threads may use both and shares CPU 1 with the client."""
     port = machine.free_port()

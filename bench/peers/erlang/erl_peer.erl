@@ -96,7 +96,7 @@ loop(_, 0, _, _, Acc) -> Acc;
 loop(F, Left, Budget, Begin, Acc) ->
     Used = erlang:monotonic_time(microsecond) - Begin,
     if
-        length(Acc) >= 3, Used > Budget -> Acc;
+        length(Acc) >= 4, Used > Budget -> Acc;
         true ->
             {C0, V0, I0} = cost(),
             T0 = erlang:monotonic_time(nanosecond),

@@ -66,14 +66,14 @@ func median(v []float64) float64 {
 	return (s[m-1] + s[m]) / 2
 }
 
-// measure runs f once to warm up, then PEERS_RUNS times (at least 3, fewer
+// measure runs f once to warm up, then PEERS_RUNS times (at least 4, fewer
 // than asked when PEERS_BUDGET_S seconds are used up).
 func measure(bench string, threads, n int, f func()) {
 	runs, budget := envInt("PEERS_RUNS", 7), time.Duration(envInt("PEERS_BUDGET_S", 12))*time.Second
 	f()
 	var wall, cpu, voluntary, involuntary []float64
 	begin := time.Now()
-	for i := 0; i < runs && (i < 3 || time.Since(begin) < budget); i++ {
+	for i := 0; i < runs && (i < 4 || time.Since(begin) < budget); i++ {
 		c0, t0 := costNow(), time.Now()
 		f()
 		dt := time.Since(t0)
@@ -230,11 +230,11 @@ func manyTimers(n int) {
 	wg.Wait()
 }
 
-func countPrimes(below uint64) int {
+func countPrimes(below uint32) int {
 	count := 0
-	for n := uint64(2); n < below; n++ {
+	for n := uint32(2); n < below; n++ {
 		prime := n == 2 || n%2 == 1
-		for d := uint64(3); prime && d*d <= n; d += 2 {
+		for d := uint32(3); prime && d*d <= n; d += 2 {
 			prime = n%d != 0
 		}
 		if prime {

@@ -69,7 +69,7 @@ impl Ctx {
         self.rt.block_on(async { spawn(body).await.unwrap() });
     }
 
-    /// One warm-up, then PEERS_RUNS runs (at least 3, fewer than asked when
+    /// One warm-up, then PEERS_RUNS runs (at least 4, fewer than asked when
     /// PEERS_BUDGET_S seconds are used up).
     fn measure<F, B>(&self, n: u64, make: F)
     where
@@ -82,7 +82,7 @@ impl Ctx {
         let (mut wall, mut costs) = (Vec::new(), Vec::new());
         let begin = Instant::now();
         for i in 0..runs {
-            if i >= 3 && begin.elapsed() > budget {
+            if i >= 4 && begin.elapsed() > budget {
                 break;
             }
             let (c0, t0) = (cost(), Instant::now());
@@ -233,7 +233,7 @@ async fn many_timers(n: u32) {
     }
 }
 
-fn count_primes(below: u64) -> u64 {
+fn count_primes(below: u32) -> u32 {
     let mut count = 0;
     for n in 2..below {
         let mut prime = n == 2 || n % 2 == 1;
@@ -242,7 +242,7 @@ fn count_primes(below: u64) -> u64 {
             prime = n % d != 0;
             d += 2;
         }
-        count += prime as u64;
+        count += prime as u32;
     }
     count
 }
