@@ -148,8 +148,6 @@ bool coordinator::take_keeper(unsigned self, std::int64_t deadline_ns) noexcept 
     perturb(perturb_point::keeper);
     // acq_rel: release publishes our deadline; acquire as above.
   } while (!keeper_.compare_exchange_weak(keeper, self + 1, acq_rel, acquire));
-  // The store-buffer story with rearm: here W(keeper) F R(earliest), there W(earliest) F R(keeper).
-  fence(seq_cst);
   perturb(perturb_point::keeper);
   return true;
 }
