@@ -304,6 +304,7 @@ std::map<std::string, workload> workloads() {
       {"fan_out_compute", {8, [] { fan_out_compute(8); }}},
       {"ring", {1'000'000, [] { ring(503, 1'000'000); }}},
       {"skynet", {111'111, [] { skynet(100'000); }}},
+      {"skynet_1m", {1'111'111, [] { skynet(1'000'000); }}},
       {"mutex_contention", {400'000, [] { mutex_contention(8, 50'000); }}},
       {"panic_isolation", {10'000, [] { panic_isolation(10'000); }}},
       {"call_reply", {200'000, [] { actors::call_reply(200'000); }}},
@@ -346,7 +347,7 @@ int main(int argc, char** argv) {
   const int threads = std::atoi(argv[2]);
   smarm::config how;
   how.schedulers = static_cast<unsigned>(threads);
-  how.max_actors = 1'100'000;
+  how.max_actors = 1'200'000;
   const char* const argument = argc > 3 ? argv[3] : "5";
   smarm::run(how, [&] { dispatch(argv[1], threads, argument); });
   return 0;

@@ -134,9 +134,16 @@ class Table(unittest.TestCase):
 
 
 class Commands(unittest.TestCase):
-    def test_a_million_tasks_are_asked_of_few(self):
-        asked = [peer for peer in ["smarm", *peers.PEERS] if peers.command(peer, "idle_memory_1m", 2)]
-        self.assertEqual(asked, ["smarm", "tokio", "go", "boost_fiber"])
+    def test_erlang_is_allowed_a_million_processes_where_it_takes_them(self):
+        self.assertIn("+P", peers.command("erlang", "skynet_1m", 2)[0])
+        self.assertNotIn("+P", peers.command("erlang", "skynet", 2)[0])
+
+    def test_who_lacks_a_workload_is_not_asked(self):
+        self.assertIsNone(peers.command("caf", "mutex_contention", 2))
+        self.assertIsNone(peers.command("caf", "philosophers", 1))
+        self.assertIsNotNone(peers.command("caf", "philosophers", 2))
+        self.assertIsNone(peers.command("caf", "idle_memory_1m", 2))
+        self.assertIsNone(peers.command("std_thread", "big", 2))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ UNITS = {"chained_spawn": "spawn + join", "yield_many": "yield", "ping_pong": "r
          "ping_pong_oneshot": "spawn + reply", "spawn_storm": "actor", "mpsc_contention": "message",
          "mpsc_contention_b1024": "message", "uncontended_channel": "message",
          "uncontended_channel_b1024": "message", "many_timers": "sleep of 1 to 10 ms",
-         "fan_out_compute": "task", "ring": "hop", "skynet": "actor", "mutex_contention": "lock + unlock",
+         "fan_out_compute": "task", "ring": "hop", "skynet": "actor", "skynet_1m": "actor",
+         "mutex_contention": "lock + unlock",
          "panic_isolation": "spawn + failed join", "call_reply": "call + reply",
          "fork_join_throughput": "message", "counting": "message", "big": "ping + pong",
          "philosophers": "meal", "bank_transaction": "transfer"}

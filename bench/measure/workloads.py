@@ -12,7 +12,7 @@ BUDGET_S = 3
 IN_PROCESS = ["chained_spawn", "yield_many", "ping_pong", "ping_pong_oneshot", "spawn_storm",
               "mpsc_contention", "mpsc_contention_b1024", "uncontended_channel",
               "uncontended_channel_b1024", "many_timers", "fan_out_compute", "ring", "skynet",
-              "mutex_contention", "panic_isolation", "call_reply", "fork_join_throughput", "counting",
+              "skynet_1m", "mutex_contention", "panic_isolation", "call_reply", "fork_join_throughput", "counting",
               "big", "philosophers", "bank_transaction"]
 MEMORY = ["idle_memory_100k", "idle_memory_1m"]
 IDLE = {"idle_cpu": "idle", "idle_cpu_sleep1ms": "sleep1ms"}

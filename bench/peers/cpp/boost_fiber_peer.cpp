@@ -297,6 +297,8 @@ int main(int argc, char** argv) {
       run(1'000'000, [] { ring(503, 1'000'000); });
     else if (bench == "skynet")
       run(111'111, [] { skynet(100'000); });
+    else if (bench == "skynet_1m")
+      run(1'111'111, [] { skynet(1'000'000); });
     else if (bench == "mutex_contention")
       run(400'000, [] { mutex_contention(8, 50'000); });
     else if (bench == "panic_isolation")

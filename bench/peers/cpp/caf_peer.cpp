@@ -390,6 +390,8 @@ int main(int argc, char** argv) {
     run(1'000'000, [](self_t s, finished f) { return ring(s, f, 503, 1'000'000); });
   else if (bench == "skynet")
     run(111'111, [](self_t s, finished f) { return skynet(s, f, 100'000); });
+  else if (bench == "skynet_1m")
+    run(1'111'111, [](self_t s, finished f) { return skynet(s, f, 1'000'000); });
   else if (bench == "panic_isolation")
     run(10'000, [](self_t s, finished f) { return panic_isolation(s, f, 10'000); });
   else if (bench == "call_reply")

@@ -121,6 +121,7 @@ bench("many_timers" = B, T, _) -> measure(B, T, 10000, fun() -> many_timers(1000
 bench("fan_out_compute" = B, T, _) -> measure(B, T, 8, fun() -> fan_out(8) end);
 bench("ring" = B, T, _) -> measure(B, T, 1000000, fun() -> ring(503, 1000000) end);
 bench("skynet" = B, T, _) -> measure(B, T, 111111, fun() -> skynet(100000) end);
+bench("skynet_1m" = B, T, _) -> measure(B, T, 1111111, fun() -> skynet(1000000) end);
 bench("panic_isolation" = B, T, _) -> measure(B, T, 10000, fun() -> panics(10000) end);
 bench("call_reply" = B, T, _) -> measure(B, T, 200000, fun() -> erl_savina:call_reply(200000) end);
 bench("fork_join_throughput" = B, T, _) ->

@@ -471,6 +471,8 @@ func main() {
 		run(1_000_000, func() { ring(503, 1_000_000) })
 	case "skynet":
 		run(111_111, func() { skynet(100_000) })
+	case "skynet_1m":
+		run(1_111_111, func() { skynet(1_000_000) })
 	case "mutex_contention":
 		run(400_000, func() { mutexContention(8, 50_000) })
 	case "panic_isolation":

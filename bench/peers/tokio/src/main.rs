@@ -440,6 +440,7 @@ fn main() {
         "fan_out_compute" => c.measure(8, || fan_out(8)),
         "ring" => c.measure(1_000_000, || ring(503, 1_000_000)),
         "skynet" => c.measure(111_111, || skynet(100_000)),
+        "skynet_1m" => c.measure(1_111_111, || skynet(1_000_000)),
         "mutex_contention" => c.measure(400_000, || mutex_contention(8, 50_000)),
         "panic_isolation" => {
             std::panic::set_hook(Box::new(|_| {}));
