@@ -147,6 +147,7 @@ inline void big(std::uint32_t members, int rounds) {
   }
   auto [done_tx, done_rx] = smarm::channel<std::uint32_t>();
   std::vector<smarm::join_handle<std::uint64_t>> handles;
+  handles.reserve(members);
   for (std::uint32_t id = 0; id < members; ++id) {
     handles.push_back(
         smarm::spawn([id, inbox = std::move(inboxes[id]), &all, done = done_tx, rounds]() mutable {
@@ -273,6 +274,7 @@ inline void bank_transaction(std::size_t size, int transfers) {
   }
   auto [teller, replies] = smarm::channel<std::int64_t>();
   std::vector<smarm::join_handle<std::int64_t>> all;
+  all.reserve(size);
   for (auto& inbox : inboxes) {
     all.push_back(smarm::spawn([inbox = std::move(inbox), &accounts, teller = teller]() mutable {
       return bank::account(std::move(inbox), accounts, teller);

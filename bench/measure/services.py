@@ -30,7 +30,7 @@ def server(argv, port):
 
 
 def sider_command(port):
-    return [SIDER, "--port", port]
+    return [SIDER, "--port", port, "--schedulers", 2]
 
 
 def redis_command(port):
