@@ -363,6 +363,81 @@ PROTOCOL_WITH(picker_run_next_behind_one_that_computes, SAMPLED) {
   model::parallel([&] { at.run(0); }, [&] { at.run(1); });
 }
 
+// An actor computes on until one has run that is spawned from outside meanwhile: another scheduler
+// has to be woken for it, also if the first one was just woken itself.
+PROTOCOL_WITH(picker_spawn_behind_one_that_computes, SAMPLED) {
+  stage here;
+  office at(2);
+  player hog;
+  player other;
+  atomic<int> begun{0};
+  atomic<int> ran{0};
+  hog.turn = [&](int) {
+    begun.store(1, relaxed);
+    ran.await([](int now) { return now == 1; }, relaxed);
+    return leaving::ended;
+  };
+  other.turn = [&](int) {
+    ran.store(1, relaxed);
+    return leaving::ended;
+  };
+  at.start(hog);
+  model::parallel([&] { at.run(0); }, [&] { at.run(1); },
+                  [&] {
+                    begun.await([](int now) { return now == 1; }, relaxed);
+                    model::expect(at.spawn(other), "an actor lives");
+                  });
+}
+
+// Schedulers that sleep are woken for an actor that fills its run-next and computes on until that
+// one has run: who watches must be somebody that does not work.
+PROTOCOL_WITH(picker_run_next_of_one_from_outside, SAMPLED) {
+  stage here;
+  office at(2);
+  player hog;
+  player other;
+  atomic<int> ran{0};
+  hog.turn = [&](int) {
+    picker_here()->schedule(other);
+    ran.await([](int now) { return now == 1; }, relaxed);
+    return leaving::ended;
+  };
+  other.turn = [&](int) {
+    ran.store(1, relaxed);
+    return leaving::ended;
+  };
+  model::expect(at.life.admit(false, 4) == run_life::admission::admitted, "the other one lives");
+  model::parallel([&] { at.run(0); }, [&] { at.run(1); },
+                  [&] { model::expect(at.spawn(hog), "an actor lives"); });
+}
+
+// An actor waits for a deadline while another one computes on until it has come.
+PROTOCOL_WITH(picker_deadline_behind_one_that_computes, SAMPLED) {
+  stage here;
+  office at(2);
+  player hog;
+  player one;
+  atomic<int> woken{0};
+  std::optional<timer> alarm;
+  one.turn = [&](int turn) {
+    if (turn == 1) {
+      static_cast<void>(at.work->timers.cancel(*alarm));
+      woken.store(1, relaxed);
+      return leaving::ended;
+    }
+    alarm.emplace(100, begin_wait());
+    if (at.work->timers.insert(*alarm)) picker_here()->note_deadline();
+    return leaving::parking;
+  };
+  hog.turn = [&](int) {
+    woken.await([](int now) { return now == 1; }, relaxed);
+    return leaving::ended;
+  };
+  at.start(one);
+  at.start(hog);
+  model::parallel([&] { at.run(0); }, [&] { at.run(1); });
+}
+
 // An actor waits for a deadline: whoever sleeps towards it ends the wait, and the run.
 PROTOCOL_WITH(picker_deadline, SAMPLED) {
   stage here;
