@@ -40,6 +40,11 @@ class Figures(unittest.TestCase):
                                 {"peer": "go", "bench": "ring", "threads": 2, "skip": "failed"}])
         self.assertEqual(merged["go", "ring", 2]["median_us"], 10)
 
+    def test_a_round_that_failed_is_not_hidden_by_one_that_did_not(self):
+        text = table.report([{"peer": "smarm", "bench": "ring", "threads": 2, "skip": "failed with status 1"},
+                             line("smarm", "ring", 2, 10)])
+        self.assertIn("smarm ring (threads 2): in one round failed with status 1", text)
+
     def test_the_best_peer_is_sought_at_the_same_number_of_threads(self):
         data = figures.merge([line("go", "ring", 2, 100), line("caf", "ring", 2, 200),
                               line("erlang", "ring", 8, 1), line("std_thread", "ring", 2, 1)])
@@ -137,6 +142,13 @@ class Commands(unittest.TestCase):
     def test_erlang_is_allowed_a_million_processes_where_it_takes_them(self):
         self.assertIn("+P", peers.command("erlang", "skynet_1m", 2)[0])
         self.assertNotIn("+P", peers.command("erlang", "skynet", 2)[0])
+
+    def test_spinning_workers_get_a_cpu_each_and_sleeping_ones_need_no_such_thing(self):
+        self.assertIsNone(peers.command("boost_fiber", "ring", 100_000))
+        self.assertEqual(peers.command("boost_fiber", "ring", 1)[1], {"BF_ALGO": "ws"})
+        self.assertIsNone(peers.command("boost_fiber_shared", "ring", 1))
+        self.assertEqual(peers.command("boost_fiber_shared", "ring", 8)[1], {"BF_ALGO": "shared_suspend"})
+        self.assertEqual(peers.program_of("boost_fiber_shared"), "boost_fiber_peer")
 
     def test_who_lacks_a_workload_is_not_asked(self):
         self.assertIsNone(peers.command("caf", "mutex_contention", 2))

@@ -10,7 +10,7 @@ import statistics
 THREADS = (1, 2, 8)
 RUNS_MIN = 7  # a median of fewer is marked
 # Those against whom a ratio is counted; threads and bare epoll are shown beside them.
-RIVALS = ("tokio", "tokio_ct", "go", "erlang", "boost_fiber", "caf")
+RIVALS = ("tokio", "tokio_ct", "go", "erlang", "boost_fiber", "boost_fiber_shared", "caf")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +35,7 @@ def merge(lines):
     """(peer, bench, threads) -> one line; the runs of several rounds are put together.
 
     Where a line lists no samples its median stands for them, and its least and most for the spread.
+    A round without a figure beside others with one leaves its reason in `missed`.
     """
     groups = collections.defaultdict(list)
     for line in lines:
@@ -47,6 +48,9 @@ def merge_rounds(rounds):
     if not good:
         return rounds[-1]
     line = dict(good[-1])
+    missed = [one["skip"] for one in rounds if "skip" in one]
+    if missed:
+        line["missed"] = missed[0]
     if "median_us" not in line:
         return line
     sampled = all("samples_us" in one for one in good)

@@ -9,7 +9,7 @@ SOURCE = ROOT / "bench" / "peers"
 BIN = ROOT / "build" / "peers"
 OURS = ROOT / "build" / "release" / "bench" / "smarm_peer"
 
-PEERS = ["tokio", "tokio_ct", "go", "erlang", "boost_fiber", "caf", "std_thread"]
+PEERS = ["tokio", "tokio_ct", "go", "erlang", "boost_fiber", "boost_fiber_shared", "caf", "std_thread"]
 TCP_PEERS = ["epoll_raw", "tokio", "tokio_ct", "go", "erlang", "caf", "std_thread"]
 IDLE_PEERS = ["tokio", "tokio_ct", "go", "erlang", "boost_fiber", "caf"]
 
@@ -69,7 +69,18 @@ def build(program):
 
 
 def program_of(peer):
-    return {"tokio_ct": "tokio_peer", "erlang": "erl_peer.beam"}.get(peer, peer + "_peer")
+    return {"tokio_ct": "tokio_peer", "erlang": "erl_peer.beam",
+            "boost_fiber_shared": "boost_fiber_peer"}.get(peer, peer + "_peer")
+
+
+def boost_fiber(peer, bench, threads, plain):
+    """work_stealing spins while it is idle: more of its threads than CPUs keep each other from running.
+    shared_work sleeps, and hardly ever uses a second thread; with one thread both are round_robin."""
+    cpus = len(os.sched_getaffinity(0))
+    if bench == "tcp_server" or (threads > cpus if peer == "boost_fiber" else threads <= 1):
+        return None
+    algorithm = "ws" if peer == "boost_fiber" else "shared_suspend"
+    return [str(BIN / "boost_fiber_peer"), *plain], {"BF_ALGO": algorithm}
 
 
 def available(peers, say):
@@ -107,8 +118,8 @@ def command(peer, bench, threads, argument=None):
         # A lone worker runs the newest job first: the arbitrator and one that it denies send each
         # other messages for ever, and the one that holds the fork never runs.
         return None
-    if peer == "boost_fiber":
-        return None if bench == "tcp_server" else ([str(BIN / "boost_fiber_peer"), *plain], {"BF_ALGO": "ws"})
+    if peer in ("boost_fiber", "boost_fiber_shared"):
+        return boost_fiber(peer, bench, threads, plain)
     if peer == "std_thread" and (bench not in STD_THREAD or threads > 2 and bench != "tcp_server"):
         return None
     if peer == "epoll_raw" and bench != "tcp_server":

@@ -225,9 +225,9 @@ def switch(data):
 
 
 def skipped(data):
-    rows = [f"- {peer} {bench} (threads {threads}): {line['skip']}"
+    rows = [f"- {peer} {bench} (threads {threads}): {line.get('skip') or 'in one round ' + line['missed']}"
             for (peer, bench, threads), line in data.items()
-            if "skip" in line and "not available" not in line["skip"]]
+            if "missed" in line or "not available" not in line.get("skip", "not available")]
     return rows and "Without a figure:\n\n" + "\n".join(rows)
 
 

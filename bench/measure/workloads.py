@@ -6,7 +6,7 @@ import time
 
 from . import figures, machine, peers
 
-TIMEOUT_S = 120
+TIMEOUT_S = 90
 BUDGET_S = 3
 
 IN_PROCESS = ["chained_spawn", "yield_many", "ping_pong", "ping_pong_oneshot", "spawn_storm",
