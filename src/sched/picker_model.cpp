@@ -16,11 +16,11 @@
 // One scheduler: exhaustive. Two: SAMPLED, as the whole loop of two has more executions than can be
 // visited: 2,000 random ones of each model, the same in every run; what two schedulers do to each
 // other stands step by step in coordinator_model.cpp, exhaustive.
-// Bounds: two schedulers, one or two actors; a watcher that looks more than twice in a row without
-// finding anything is not followed further (it looks again, every few milliseconds).
-// Actors here are steps and not functions with a stack: the switch is left out, and what
-// scheduler.cpp does before and after it is done in the same order (office::run).
-// Outside: more schedulers; migration in debug builds; the mpmc queue, which has its own models.
+// Bounds: two schedulers, one or two actors. A watcher looks every few milliseconds for ever, so
+// one that has looked twice is not followed further, unless something is stuck: then its third look
+// is late, and fails. Actors here are steps and not functions with a stack: the switch is left out,
+// and what scheduler.cpp does before and after it is done in the same order (office::run). Outside:
+// more schedulers; migration in debug builds; the mpmc queue, which has its own models.
 #include <array>
 #include <functional>
 #include <memory>
@@ -49,6 +49,22 @@ struct player : actor {
 
 struct test_picker final : picker {
   using picker::picker;
+};
+
+// errand is what one actor leaves stuck behind itself, by computing on until another one has run.
+struct errand {
+  atomic<int> stuck{0};
+  atomic<int> done{0};
+
+  void begin() {
+    stuck.store(1, release);
+    done.await([](int now) { return now == 1; }, relaxed);
+  }
+  void finish() { done.store(1, relaxed); }
+  // is_pending: it is stuck for all that the caller knows, who is the only one to mend that.
+  [[nodiscard]] bool is_pending() const {
+    return stuck.load(acquire) == 1 && done.load(relaxed) == 0;
+  }
 };
 
 constexpr unsigned looks_max = 2;
@@ -124,6 +140,7 @@ class office final : private idle_duties {
 
   run_life life;
   std::optional<workplace> work;
+  const errand* watched_for = nullptr;
 
  private:
   void deliver(actor& runnable) {
@@ -165,12 +182,17 @@ class office final : private idle_duties {
   bool look_at_drivers() noexcept override { return false; }
   // A watcher asks before each of its sleeps.
   std::int64_t return_surplus(std::int64_t) noexcept override {
-    model::assume(watches_++ < looks_max);
+    if (watched_for != nullptr && watched_for->is_pending()) {
+      model::expect(late_watches_++ <= looks_max, "two looks find what is stuck");
+    } else {
+      model::assume(watches_++ < looks_max);
+    }
     return never_ns;
   }
 
   std::array<std::unique_ptr<test_picker>, 3> pickers_;
   unsigned watches_ = 0;
+  unsigned late_watches_ = 0;
 };
 
 // ends runs once.
@@ -342,25 +364,44 @@ PROTOCOL_WITH(picker_two_at_a_time, SAMPLED) {
   model::parallel([&] { at.run(0); }, [&] { at.run(1); });
 }
 
-// One wakes the other and computes on until it has run: it lies in run-next, which wakes nobody.
+// hog fills its scheduler's run-next with the other one and computes on until that one has run.
+void fill_run_next(office& at, player& hog, player& other, errand& what) {
+  at.watched_for = &what;
+  hog.turn = [&](int) {
+    picker_here()->schedule(other);
+    what.begin();
+    return leaving::ended;
+  };
+  other.turn = [&](int) {
+    what.finish();
+    return leaving::ended;
+  };
+  model::expect(at.life.admit(false, 4) == run_life::admission::admitted, "the other one lives");
+}
+
+// It lies in run-next, which wakes nobody.
 PROTOCOL_WITH(picker_run_next_behind_one_that_computes, SAMPLED) {
   stage here;
   office at(2);
   player hog;
   player other;
-  atomic<int> ran{0};
-  other.turn = [&](int) {
-    ran.store(1, relaxed);
-    return leaving::ended;
-  };
-  hog.turn = [&](int) {
-    model::expect(at.life.admit(true, 4) == run_life::admission::admitted);
-    picker_here()->schedule(other);
-    ran.await([](int now) { return now == 1; }, relaxed);
-    return leaving::ended;
-  };
+  errand what;
+  fill_run_next(at, hog, other, what);
   at.start(hog);
   model::parallel([&] { at.run(0); }, [&] { at.run(1); });
+}
+
+// Schedulers that sleep are woken for such an actor: who watches must be somebody that does not
+// work.
+PROTOCOL_WITH(picker_run_next_of_one_from_outside, SAMPLED) {
+  stage here;
+  office at(2);
+  player hog;
+  player other;
+  errand what;
+  fill_run_next(at, hog, other, what);
+  model::parallel([&] { at.run(0); }, [&] { at.run(1); },
+                  [&] { model::expect(at.spawn(hog), "an actor lives"); });
 }
 
 // An actor computes on until one has run that is spawned from outside meanwhile: another scheduler
@@ -389,40 +430,19 @@ PROTOCOL_WITH(picker_spawn_behind_one_that_computes, SAMPLED) {
                   });
 }
 
-// Schedulers that sleep are woken for an actor that fills its run-next and computes on until that
-// one has run: who watches must be somebody that does not work.
-PROTOCOL_WITH(picker_run_next_of_one_from_outside, SAMPLED) {
-  stage here;
-  office at(2);
-  player hog;
-  player other;
-  atomic<int> ran{0};
-  hog.turn = [&](int) {
-    picker_here()->schedule(other);
-    ran.await([](int now) { return now == 1; }, relaxed);
-    return leaving::ended;
-  };
-  other.turn = [&](int) {
-    ran.store(1, relaxed);
-    return leaving::ended;
-  };
-  model::expect(at.life.admit(false, 4) == run_life::admission::admitted, "the other one lives");
-  model::parallel([&] { at.run(0); }, [&] { at.run(1); },
-                  [&] { model::expect(at.spawn(hog), "an actor lives"); });
-}
-
 // An actor waits for a deadline while another one computes on until it has come.
 PROTOCOL_WITH(picker_deadline_behind_one_that_computes, SAMPLED) {
   stage here;
   office at(2);
   player hog;
   player one;
-  atomic<int> woken{0};
+  errand what;
+  at.watched_for = &what;
   std::optional<timer> alarm;
   one.turn = [&](int turn) {
     if (turn == 1) {
       static_cast<void>(at.work->timers.cancel(*alarm));
-      woken.store(1, relaxed);
+      what.finish();
       return leaving::ended;
     }
     alarm.emplace(100, begin_wait());
@@ -430,7 +450,7 @@ PROTOCOL_WITH(picker_deadline_behind_one_that_computes, SAMPLED) {
     return leaving::parking;
   };
   hog.turn = [&](int) {
-    woken.await([](int now) { return now == 1; }, relaxed);
+    what.begin();
     return leaving::ended;
   };
   at.start(one);
