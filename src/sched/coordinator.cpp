@@ -146,8 +146,8 @@ bool coordinator::take_keeper(unsigned self, std::int64_t deadline_ns) noexcept 
     // reads the earliest one behind its fence, as our caller does behind ours.
     if (keeper != 0 && !mine && deadlines_[keeper - 1].load(relaxed) <= deadline_ns) return false;
     perturb(perturb_point::keeper);
-    // acq_rel: release publishes our deadline; acquire as above.
-  } while (!keeper_.compare_exchange_weak(keeper, self + 1, acq_rel, acquire));
+    // release: publishes our deadline. acquire where it fails: as above.
+  } while (!keeper_.compare_exchange_weak(keeper, self + 1, release, acquire));
   perturb(perturb_point::keeper);
   return true;
 }

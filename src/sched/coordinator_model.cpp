@@ -315,6 +315,21 @@ PROTOCOL(coordinator_two_park_towards_a_deadline) {
       });
 }
 
+// Both would be keeper: it is the one with the earlier deadline in the end, whoever came first.
+PROTOCOL(coordinator_two_would_be_keeper) {
+  coordinator sleepers(2, 2);
+  std::array<bool, 2> took{};
+  const auto park = [&](unsigned self, std::int64_t deadline) {
+    sleepers.prepare_park(self, false);
+    took[self] = sleepers.take_keeper(self, deadline);
+  };
+  model::parallel([&] { park(0, late); }, [&] { park(1, early); });
+  model::expect(took[1], "nobody else sleeps towards the early deadline");
+  model::expect(!sleepers.take_keeper(0, late), "and the keeper still does");
+  sleepers.cancel_park(0);
+  sleepers.cancel_park(1);
+}
+
 // The keeper is woken to work while another scheduler parks, which finds the role taken.
 PROTOCOL(coordinator_keeper_hands_on) {
   coordinator sleepers(2, 2);

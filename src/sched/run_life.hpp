@@ -52,7 +52,7 @@ class run_life {
   // discharge takes back an admit, or counts an actor out as the last act of its exit.
   void discharge() noexcept {
     perturb(perturb_point::verdict);
-    // release: pairs with may_end and try_end: all that the actor did comes before the end of run.
+    // release: pairs with try_end: all that the actor did comes before the end of the run.
     const std::uint64_t before = word_.fetch_sub(actor, release);
     SMARM_ASSERT(actors_of(before) != 0, "an actor is counted out once", before);
   }
@@ -66,15 +66,14 @@ class run_life {
   // it: then the caller wakes them.
   [[nodiscard]] bool operation_finished() noexcept {
     perturb(perturb_point::verdict);
-    // release: pairs with may_end and try_end, as discharge.
+    // release: pairs with try_end, as discharge.
     return word_.fetch_sub(operation, release) == operation;
   }
 
-  // may_end: nothing keeps the run going, or the verdict has been spoken. Not final: an actor may
-  // be spawned from outside.
+  // may_end is a look: nothing keeps the run going, or the verdict has been spoken. Not final: an
+  // actor may be spawned from outside.
   [[nodiscard]] bool may_end() const noexcept {
-    // acquire: pairs with discharge and operation_finished.
-    return (word_.load(acquire) & ~closed) == 0;
+    return (word_.load(relaxed) & ~closed) == 0;  // relaxed: whoever acts on it calls try_end
   }
 
   // try_end speaks the verdict if nothing keeps the run going; true: the run is over.
@@ -82,9 +81,10 @@ class run_life {
     if (!may_end()) return false;
     perturb(perturb_point::verdict);
     std::uint64_t nobody = 0;
-    // acq_rel: acquire pairs with discharge; release with a spawn from outside that finds it
-    // closed.
-    return word_.compare_exchange_strong(nobody, closed, acq_rel, acquire) || nobody == closed;
+    // acquire, also where another scheduler was first: pairs with discharge and operation_finished,
+    // whose release sequence every exchange of the word continues. Without it the end of the run
+    // would not come after what the actors did.
+    return word_.compare_exchange_strong(nobody, closed, acquire, acquire) || nobody == closed;
   }
 
   // close refuses spawns from outside from here on, whatever is still counted.

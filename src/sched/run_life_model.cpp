@@ -119,6 +119,7 @@ struct parts {
 // Two wake one actor, whose end is the end of the run: the one from outside pins, and uses the
 // parts only if its wake was the one that counted.
 PROTOCOL(life_pin_against_the_end) {
+  under_model::stage here;
   actor who;
   who.state.try_claim();
   const std::uint64_t ticket = who.state.begin_wait(false);

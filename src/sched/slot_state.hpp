@@ -160,9 +160,9 @@ inline slot_state::park_end slot_state::park_return() noexcept {
         stay ? old.next_epoch().with_state(run_state::queued) : old.with_state(run_state::parked);
     perturb(perturb_point::park);
     // release: publishes the saved context; pairs with unpark (acquire), whose queue hands it to
-    // try_claim. acquire: pairs with the unpark that noted its wake: what the waker wrote before
-    // is passed on by the release of this same exchange.
-    if (word_.compare_exchange_weak(bits, next.bits(), acq_rel, relaxed)) {
+    // try_claim. What a waker wrote that has noted its wake comes along without an acquire here:
+    // an exchange continues the release sequence of the one it finds.
+    if (word_.compare_exchange_weak(bits, next.bits(), release, relaxed)) {
       return stay ? park_end::must_enqueue : park_end::parked;
     }
   }
