@@ -207,9 +207,13 @@ class receiver {
                              : status == detail::channel_status::timed_out ? recv_error::timed_out
                                                                            : recv_error::empty);
     }
-    T* const value = static_cast<T*>(cell);
-    std::expected<T, recv_error> result(std::in_place, std::move(*value));
-    std::destroy_at(value);
+    return take_value(core, *static_cast<T*>(cell));
+  }
+
+  // take_value has one return, so that the value is moved once: into what the caller gets.
+  static std::expected<T, recv_error> take_value(detail::channel_core& core, T& value) {
+    std::expected<T, recv_error> result(std::in_place, std::move(value));
+    std::destroy_at(&value);
     detail::channel_pop(core);
     return result;
   }
