@@ -96,6 +96,20 @@ inline void counting(std::uint64_t n) {
   check(counter.join().has_value(), "counter");
 }
 
+// mailboxes are as many channels, of actors that all know each other.
+template <class Message>
+struct mailboxes {
+  explicit mailboxes(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      auto [tx, rx] = smarm::channel<Message>();
+      senders.push_back(std::move(tx));
+      receivers.push_back(std::move(rx));
+    }
+  }
+  std::vector<smarm::sender<Message>> senders;
+  std::vector<smarm::receiver<Message>> receivers;
+};
+
 namespace big_world {
 
 struct ping {
@@ -138,13 +152,7 @@ inline std::uint64_t member(std::uint32_t id, smarm::receiver<message> inbox, co
 
 // big: every one of `members` actors pings random others, `rounds` times, a ping at a time.
 inline void big(std::uint32_t members, int rounds) {
-  big_world::directory all;
-  std::vector<smarm::receiver<big_world::message>> inboxes;
-  for (std::uint32_t id = 0; id < members; ++id) {
-    auto [tx, rx] = smarm::channel<big_world::message>();
-    all.push_back(std::move(tx));
-    inboxes.push_back(std::move(rx));
-  }
+  auto [all, inboxes] = mailboxes<big_world::message>(members);
   auto [done_tx, done_rx] = smarm::channel<std::uint32_t>();
   std::vector<smarm::join_handle<std::uint64_t>> handles;
   handles.reserve(members);
@@ -265,13 +273,7 @@ inline std::int64_t account(smarm::receiver<message> inbox, const directory& acc
 
 // bank_transaction: a teller orders `transfers` between `size` accounts and waits for all replies.
 inline void bank_transaction(std::size_t size, int transfers) {
-  bank::directory accounts;
-  std::vector<smarm::receiver<bank::message>> inboxes;
-  for (std::size_t id = 0; id < size; ++id) {
-    auto [tx, rx] = smarm::channel<bank::message>();
-    accounts.push_back(std::move(tx));
-    inboxes.push_back(std::move(rx));
-  }
+  auto [accounts, inboxes] = mailboxes<bank::message>(size);
   auto [teller, replies] = smarm::channel<std::int64_t>();
   std::vector<smarm::join_handle<std::int64_t>> all;
   all.reserve(size);

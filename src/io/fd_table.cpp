@@ -10,17 +10,17 @@ namespace {
 
 constinit fd_table the_table;
 
-fd_entry* make_chunk(std::size_t chunk) noexcept {
+// Sees to it that the chunk is there; false: no memory.
+bool make_chunk(std::size_t chunk) noexcept {
   constexpr std::size_t bytes = sizeof(fd_entry) * fd_table::chunk_size;
   // Mapped and not allocated: it stays to the end of the process and is no leak of any test's.
   void* const memory =
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
+  if (memory == MAP_FAILED) return false;
   auto* const made = static_cast<fd_entry*>(memory);
   std::uninitialized_default_construct_n(made, fd_table::chunk_size);
-  fd_entry* const present = the_table.publish(chunk, made);
-  if (present != made) ::munmap(memory, bytes);
-  return present;
+  if (the_table.publish(chunk, made) != made) ::munmap(memory, bytes);  // another thread's stands
+  return true;
 }
 
 }  // namespace
@@ -34,9 +34,7 @@ fd_entry* find_fd(int fd) noexcept {
 fd_entry* fd_entry_for(int fd) noexcept {
   if (fd < 0 || fd >= fd_table_max) return nullptr;
   if (fd_entry* const present = find_fd(fd)) return present;
-  const auto index = static_cast<std::size_t>(fd);
-  fd_entry* const made = make_chunk(index / fd_table::chunk_size);
-  return made == nullptr ? nullptr : made + index % fd_table::chunk_size;
+  return make_chunk(static_cast<std::size_t>(fd) / fd_table::chunk_size) ? find_fd(fd) : nullptr;
 }
 
 }  // namespace smarm::detail

@@ -64,7 +64,7 @@ std::error_code bring_to_life(body_header& header, runtime_core& core, scheduler
   if (here != nullptr) {
     here->schedule(*fresh);
   } else {
-    core.enqueue(fresh->index, *fresh);
+    core.work().enqueue(fresh->index, *fresh);
   }
   return {};
 }

@@ -66,9 +66,9 @@ void deliver(slot& target, std::uint64_t ticket, bool last) noexcept {
     }
     return;
   }
-  const runtime_core::pin pin(*core);
+  const run_life::pin pin(core->life());
   if (target.state.unpark(ticket) == slot_state::unparked::must_enqueue) {
-    core->enqueue(target.index, target);
+    core->work().enqueue(target.index, target);
   }
 }
 

@@ -80,9 +80,10 @@ office* the_office = nullptr;
 // office is a runtime: its schedulers are the threads that call run.
 class office final : private idle_duties {
  public:
-  office(unsigned schedulers, run_queue_kind kind, unsigned cpus) {
-    const config how{.schedulers = schedulers, .run_queue = kind, .max_actors = 4};
-    work.emplace(how, cpus, life, static_cast<idle_duties&>(*this));
+  explicit office(unsigned schedulers) {
+    const config how{
+        .schedulers = schedulers, .run_queue = run_queue_kind::locked, .max_actors = 4};
+    work.emplace(how, schedulers, life, static_cast<idle_duties&>(*this));
     work->queue.reserve(4);
     for (unsigned i = 0; i < schedulers; ++i) {
       pickers_[i] = std::make_unique<test_picker>(*work, i, schedulers);
@@ -92,7 +93,6 @@ class office final : private idle_duties {
     the_office = this;
     stage::deliver_by([](actor& runnable) { the_office->deliver(runnable); });
   }
-  explicit office(unsigned schedulers) : office(schedulers, run_queue_kind::locked, schedulers) {}
   ~office() { model::expect(life.actors() == 0, "nobody is left"); }
   office(const office&) = delete;
   office& operator=(const office&) = delete;
@@ -108,14 +108,6 @@ class office final : private idle_duties {
     if (life.admit(false, 4) != run_life::admission::admitted) return false;
     work->enqueue(0, fresh);
     return true;
-  }
-
-  // from_outside is what a foreign thread does to make actors runnable.
-  template <class Action>
-  void from_outside(Action action) {
-    life.pin();
-    action();
-    life.unpin();
   }
 
   // run is a scheduler, to the end of the run.
@@ -190,7 +182,7 @@ class office final : private idle_duties {
     return never_ns;
   }
 
-  std::array<std::unique_ptr<test_picker>, 3> pickers_;
+  std::array<std::unique_ptr<test_picker>, 2> pickers_;
   unsigned watches_ = 0;
   unsigned late_watches_ = 0;
 };
@@ -212,7 +204,8 @@ struct sleeper : player {
   }
   void wake_from_outside(office& at) {
     opened_.await([](int now) { return now == 1; }, acquire);
-    at.from_outside([this] { wait_.wake(); });
+    const run_life::pin pin(at.life);
+    wait_.wake();
   }
 
  private:
@@ -321,7 +314,10 @@ PROTOCOL(picker_stop_of_the_last_waiter) {
         at.run(0);
         at.take_down();
       },
-      [&] { at.from_outside([&] { found = under_model::stop(one); }); });
+      [&] {
+        const run_life::pin pin(at.life);
+        found = under_model::stop(one);
+      });
   model::expect(found, "it lived");
 }
 
@@ -363,6 +359,24 @@ PROTOCOL_WITH(picker_two_at_a_time, SAMPLED) {
   }
   model::parallel([&] { at.run(0); }, [&] { at.run(1); });
 }
+
+// dozer waits for a deadline once, and ends.
+struct dozer : player {
+  explicit dozer(office& at) {
+    turn = [this, &at](int before) {
+      if (before == 1) {
+        static_cast<void>(at.work->timers.cancel(*alarm_));
+        return leaving::ended;
+      }
+      alarm_.emplace(100, begin_wait());
+      if (at.work->timers.insert(*alarm_)) picker_here()->note_deadline();
+      return leaving::parking;
+    };
+  }
+
+ private:
+  std::optional<timer> alarm_;
+};
 
 // hog fills its scheduler's run-next with the other one and computes on until that one has run.
 void fill_run_next(office& at, player& hog, player& other, errand& what) {
@@ -435,19 +449,13 @@ PROTOCOL_WITH(picker_deadline_behind_one_that_computes, SAMPLED) {
   stage here;
   office at(2);
   player hog;
-  player one;
+  dozer one(at);
   errand what;
   at.watched_for = &what;
-  std::optional<timer> alarm;
-  one.turn = [&](int turn) {
-    if (turn == 1) {
-      static_cast<void>(at.work->timers.cancel(*alarm));
-      what.finish();
-      return leaving::ended;
-    }
-    alarm.emplace(100, begin_wait());
-    if (at.work->timers.insert(*alarm)) picker_here()->note_deadline();
-    return leaving::parking;
+  one.turn = [&, doze = one.turn](int before) {
+    const leaving how = doze(before);
+    if (how == leaving::ended) what.finish();
+    return how;
   };
   hog.turn = [&](int) {
     what.begin();
@@ -462,17 +470,7 @@ PROTOCOL_WITH(picker_deadline_behind_one_that_computes, SAMPLED) {
 PROTOCOL_WITH(picker_deadline, SAMPLED) {
   stage here;
   office at(2);
-  player one;
-  std::optional<timer> alarm;
-  one.turn = [&](int turn) {
-    if (turn == 1) {
-      static_cast<void>(at.work->timers.cancel(*alarm));
-      return leaving::ended;
-    }
-    alarm.emplace(100, begin_wait());
-    if (at.work->timers.insert(*alarm)) picker_here()->note_deadline();
-    return leaving::parking;
-  };
+  dozer one(at);
   at.start(one);
   model::parallel([&] { at.run(0); }, [&] { at.run(1); });
   model::expect(one.turns == 2 && at.work->timers.size() == 0, "it was woken");

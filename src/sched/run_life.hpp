@@ -106,17 +106,26 @@ class run_life {
     return (word_.load(relaxed) & ~closed) / operation;  // relaxed: a count
   }
 
-  void pin() noexcept {
-    // relaxed: sequenced before the caller's release exchange on the slot, through which the end
-    // of the run comes to see it (invariant 3).
-    pins_.fetch_add(1, relaxed);
-  }
-  void unpin() noexcept {
-    perturb(perturb_point::verdict);
-    pins_.fetch_sub(1, release);  // pairs with is_pinned: we are through
-  }
+  // pin keeps the run from ending while a foreign thread makes one of its actors runnable.
+  class pin {
+   public:
+    explicit pin(run_life& life) noexcept : pins_(life.pins_) {
+      // relaxed: sequenced before the caller's release exchange on the slot, through which the end
+      // of the run comes to see it (invariant 3).
+      pins_.fetch_add(1, relaxed);
+    }
+    ~pin() {
+      perturb(perturb_point::verdict);
+      pins_.fetch_sub(1, release);  // pairs with is_pinned: we are through
+    }
+    pin(const pin&) = delete;
+    pin& operator=(const pin&) = delete;
+
+   private:
+    atomic<std::uint64_t>& pins_;
+  };
   [[nodiscard]] bool is_pinned() const noexcept {
-    return pins_.load(acquire) != 0;  // pairs with unpin
+    return pins_.load(acquire) != 0;  // pairs with ~pin
   }
 
  private:

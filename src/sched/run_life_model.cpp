@@ -142,12 +142,11 @@ PROTOCOL(life_pin_against_the_end) {
         all.reset();
       },
       [&] {
-        life.pin();
+        const run_life::pin pin(life);
         if (who.state.unpark(ticket) == slot_state::unparked::must_enqueue) {
           static_cast<void>(all->queue.read());
           who.enqueue();
         }
-        life.unpin();
       });
 }
 

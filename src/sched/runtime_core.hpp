@@ -46,10 +46,6 @@ class runtime_core final : private idle_duties {
 
   // admit counts a new actor; the error says why it may not be.
   [[nodiscard]] std::error_code admit(bool from_inside) noexcept;
-  // enqueue makes a queued actor runnable from any thread that keeps this core alive (a scheduler
-  // of it, or one that has pinned it).
-  void enqueue(unsigned stripe, slot& runnable) noexcept { work_->enqueue(stripe, runnable); }
-
   // operation_finished counts an operation out, and wakes the schedulers if it was the last thing
   // that kept the run going.
   void operation_finished() noexcept;
@@ -72,18 +68,6 @@ class runtime_core final : private idle_duties {
   void give_last_stack_back() noexcept;
   // no_stack_reason is why an actor ended for which there was no stack.
   [[nodiscard]] exit_reason no_stack_reason(std::error_code why) const noexcept;
-
-  // pin keeps the run from ending while a foreign thread makes one of its actors runnable.
-  class pin {
-   public:
-    explicit pin(runtime_core& core) noexcept : core_(core) { core_.life_.pin(); }
-    ~pin() { core_.life_.unpin(); }
-    pin(const pin&) = delete;
-    pin& operator=(const pin&) = delete;
-
-   private:
-    runtime_core& core_;
-  };
 
   atomic<std::size_t> fd_waiters{0};  // a count for counts(); relaxed everywhere
 

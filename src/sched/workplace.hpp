@@ -4,6 +4,7 @@
 // being by a pin (run_life).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -35,14 +36,15 @@ class idle_duties {
 struct workplace {
   // `cpus` is how many of the schedulers can run at the same time. Throws std::bad_alloc.
   workplace(const config& how, unsigned cpus, run_life& counts, idle_duties& others)
-      : queue(how.run_queue, how.schedulers < cpus ? how.schedulers : cpus, how.max_actors),
+      : queue(how.run_queue, std::min(how.schedulers, cpus), how.max_actors),
         sleepers(how.schedulers, cpus),
         life(counts),
         duties(others) {
     pickers.reserve(how.schedulers);
   }
 
-  // enqueue makes a queued actor runnable: publish, then wake one scheduler if one sleeps.
+  // enqueue makes a queued actor runnable, from any thread that keeps the workplace in being:
+  // publish, then wake one scheduler if one sleeps.
   void enqueue(unsigned stripe, slot& runnable) noexcept {
     queue.push(stripe, runnable);
     sleepers.wake_one_if_idle();

@@ -35,6 +35,15 @@ struct guarded {
     const std::scoped_lock guard(lock);
     value.write(value.read() + 1);
   }
+  // add_and_unlock is for whoever has the lock.
+  void add_and_unlock() {
+    value.write(value.read() + 1);
+    lock.unlock();
+  }
+  // try_add adds where that needs no wait: whoever runs may be faster than who waits.
+  void try_add() {
+    if (lock.try_lock()) add_and_unlock();
+  }
   // is_free tells whether the lock can be had, by whoever runs after all others.
   [[nodiscard]] bool is_free() {
     const bool taken = lock.try_lock();
@@ -61,11 +70,8 @@ PROTOCOL(mutex_hand_over) {
   model::expect(shared.lock.try_lock());
   model::parallel([&] { here.run(waiter, [&] { shared.add(); }); },
                   [&] {
-                    shared.value.write(shared.value.read() + 1);
-                    shared.lock.unlock();
-                    if (!shared.lock.try_lock()) return;  // whoever runs may be faster
-                    shared.value.write(shared.value.read() + 1);
-                    shared.lock.unlock();
+                    shared.add_and_unlock();
+                    shared.try_add();
                   },
                   [&] { model::sleep_until(beyond_handover); });
   model::expect(shared.value.read() >= 2 && shared.is_free(), "the waiter had its turn");
@@ -90,15 +96,7 @@ PROTOCOL(mutex_third_before_the_invited) {
   guarded shared;
   model::expect(shared.lock.try_lock());
   model::parallel([&] { here.run(waiter, [&] { shared.add(); }); },
-                  [&] {
-                    shared.value.write(shared.value.read() + 1);
-                    shared.lock.unlock();
-                  },
-                  [&] {
-                    if (!shared.lock.try_lock()) return;
-                    shared.value.write(shared.value.read() + 1);
-                    shared.lock.unlock();
-                  });
+                  [&] { shared.add_and_unlock(); }, [&] { shared.try_add(); });
   model::expect(shared.value.read() >= 2 && shared.is_free(), "the waiter had its turn");
 }
 
