@@ -13,14 +13,14 @@
 //   - what lies in run-next, or in the queue, or in the wheel, behind an actor that computes on, is
 //     found by another scheduler;
 //   - two actors that need each other at the same time get two schedulers.
-// One scheduler: exhaustive. Two: SAMPLED, as the whole loop of two has more executions than can be
-// visited: 2,000 random ones of each model, the same in every run; what two schedulers do to each
-// other stands step by step in coordinator_model.cpp, exhaustive.
-// Bounds: two schedulers, one or two actors. A watcher looks every few milliseconds for ever, so
-// one that has looked twice is not followed further, unless something is stuck: then its third look
-// is late, and fails. Actors here are steps and not functions with a stack: the switch is left out,
-// and what scheduler.cpp does before and after it is done in the same order (office::run). Outside:
-// more schedulers; migration in debug builds; the mpmc queue, which has its own models.
+// One scheduler: exhaustive, but for two wakes. Two: SAMPLED, as the whole loop of two has more
+// executions than can be visited: 2,000 random ones of each model, the same in every run; what two
+// schedulers do to each other stands step by step in coordinator_model.cpp, exhaustive. Bounds: two
+// schedulers, one or two actors. A watcher looks every few milliseconds for ever, so one that has
+// looked twice is not followed further, unless something is stuck: then its third look is late, and
+// fails. Actors here are steps and not functions with a stack: the switch is left out, and what
+// scheduler.cpp does before and after it is done in the same order (office::run). Outside: more
+// schedulers; migration in debug builds; the mpmc queue, which has its own models.
 #include <array>
 #include <functional>
 #include <memory>
@@ -172,8 +172,9 @@ class office final : private idle_duties {
   }
 
   bool look_at_drivers() noexcept override { return false; }
-  // A watcher asks before each of its sleeps.
+  // A watcher asks before each of its sleeps, and a scheduler that is alone.
   std::int64_t return_surplus(std::int64_t) noexcept override {
+    if (pickers_[1] == nullptr) return never_ns;
     if (watched_for != nullptr && watched_for->is_pending()) {
       model::expect(late_watches_++ <= looks_max, "two looks find what is stuck");
     } else {
@@ -192,20 +193,23 @@ void end_at_once(player& who) {
   who.turn = [](int) { return leaving::ended; };
 }
 
-// sleeper waits once, to be woken by a thread that is no scheduler, and ends.
+// sleeper waits some times, to be woken by a thread that is no scheduler, and ends.
 struct sleeper : player {
-  sleeper() {
-    turn = [this](int before) {
-      if (before == 1) return leaving::ended;
+  explicit sleeper(int waits = 1) {
+    turn = [this, waits](int before) {
+      if (before == waits) return leaving::ended;
       wait_ = begin_wait();
-      opened_.store(1, release);
+      opened_.store(before + 1, release);
       return leaving::parking;
     };
   }
-  void wake_from_outside(office& at) {
-    opened_.await([](int now) { return now == 1; }, acquire);
-    const run_life::pin pin(at.life);
-    wait_.wake();
+  // wake_from_outside ends one wait after the other, up to the last that it is told.
+  void wake_from_outside(office& at, int waits = 1) {
+    for (int wait = 1; wait <= waits; ++wait) {
+      opened_.await([wait](int now) { return now == wait; }, acquire);
+      const run_life::pin pin(at.life);
+      wait_.wake();
+    }
   }
 
  private:
@@ -295,6 +299,21 @@ PROTOCOL_WITH(picker_wake_from_outside_with_two_schedulers, SAMPLED) {
   at.start(one);
   model::parallel([&] { at.run(0); }, [&] { at.run(1); }, [&] { one.wake_from_outside(at); });
   model::expect(one.turns == 2, "it was woken");
+}
+
+// Twice: a scheduler that has slept, searched and worked sleeps again.
+PROTOCOL_WITH(picker_two_wakes_from_outside, SAMPLED) {
+  stage here;
+  office at(1);
+  sleeper one(2);
+  at.start(one);
+  model::parallel(
+      [&] {
+        at.run(0);
+        at.take_down();
+      },
+      [&] { one.wake_from_outside(at, 2); });
+  model::expect(one.turns == 3, "it was woken twice");
 }
 
 // The stop of the last waiter ends the run.
@@ -464,6 +483,15 @@ PROTOCOL_WITH(picker_deadline_behind_one_that_computes, SAMPLED) {
   at.start(one);
   at.start(hog);
   model::parallel([&] { at.run(0); }, [&] { at.run(1); });
+}
+
+PROTOCOL(picker_deadline_of_one_scheduler) {
+  stage here;
+  office at(1);
+  dozer one(at);
+  at.start(one);
+  model::parallel([&] { at.run(0); });
+  model::expect(one.turns == 2 && at.work->timers.size() == 0, "it was woken");
 }
 
 // An actor waits for a deadline: whoever sleeps towards it ends the wait, and the run.

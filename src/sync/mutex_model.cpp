@@ -227,6 +227,22 @@ PROTOCOL_WITH(condition_stop_of_the_notified, o.weak_failures = 0) {
   locks[1].unlock();
 }
 
+// All that wait are woken; that is all that it has to come to.
+PROTOCOL_WITH(condition_notify_all, o.weak_failures = 0) {
+  stage here;
+  std::array<actor, 2> waiters;
+  std::array<mutex, 2> locks;
+  condition_variable changed;
+  model::expect(locks[0].try_lock() && locks[1].try_lock());
+  model::parallel([&] { here.run(waiters[0], [&] { wait_in(changed, locks[0]); }); },
+                  [&] { here.run(waiters[1], [&] { wait_in(changed, locks[1]); }); },
+                  [&] {
+                    until_it_waits(locks[0]);
+                    until_it_waits(locks[1]);
+                    changed.notify_all();
+                  });
+}
+
 PROTOCOL(condition_stop_against_notify) {
   stage here;
   actor first;
