@@ -138,7 +138,7 @@ PROTOCOL(mutex_stop_against_unlock) {
 
 // The invited one is stopped: the other one gets the invitation.
 // No exchange fails without a reason, as above.
-PROTOCOL_WITH(mutex_stop_of_the_invited, o.weak_failures = 0) {
+PROTOCOL_WITH(mutex_stop_of_the_invited, o.weak_failures = 0; SAMPLED_IN_THE_SUITE) {
   stage here;
   actor first;
   actor second;
