@@ -21,7 +21,7 @@
 #include <smarm/this_actor.hpp>
 
 #include "tests/support/actors_test.hpp"
-#include "tests/support/nine_ways_test.hpp"
+#include "tests/support/every_way_test.hpp"
 
 namespace smarm {
 namespace {

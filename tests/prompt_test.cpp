@@ -23,7 +23,7 @@
 #include <smarm/this_actor.hpp>
 
 #include "tests/support/actors_test.hpp"
-#include "tests/support/nine_ways_test.hpp"
+#include "tests/support/every_way_test.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/watchdog.hpp"
 

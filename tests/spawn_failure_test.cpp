@@ -22,7 +22,7 @@
 #include <smarm/this_actor.hpp>
 
 #include "tests/support/actors_test.hpp"
-#include "tests/support/nine_ways_test.hpp"
+#include "tests/support/every_way_test.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SMARM_TEST_SANITIZED 1

@@ -27,7 +27,7 @@
 
 #include "tests/support/actors_test.hpp"
 #include "tests/support/counted.hpp"
-#include "tests/support/nine_ways_test.hpp"
+#include "tests/support/every_way_test.hpp"
 #include "tests/support/seed.hpp"
 #include "tests/support/watchdog.hpp"
 
@@ -41,8 +41,8 @@ using test::make_rng;
 using test::rounds;
 using test::scaled;
 
-using storm_test = test::nine_ways_test;
-SMARM_TEST_NINE_WAYS(storm_test);
+using storm_test = test::every_way_test;
+SMARM_TEST_EVERY_WAY(storm_test);
 
 TEST_P(storm_test, a_ping_pong_between_schedulers_loses_no_wake) {
   if (test::soaking()) test::extend_watchdog(1800s);

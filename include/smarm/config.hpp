@@ -16,20 +16,23 @@ enum class run_queue_kind : std::uint8_t {
   locked,   // one ring under a lock: strict first come, first served
   mpmc,     // one lock-free ring with room for every actor
   striped,  // a locked ring a CPU; others are searched when a scheduler's own is empty
+  local,    // a lock-free ring a scheduler, from which idle ones take half
 };
 
 struct config {
   // schedulers: OS threads that run actors, 1 to 1,024; 0 means one a CPU that this process may
-  // use. The thread that calls run() is one of them.
+  // use, by its affinity mask and the CPU quota of its control groups, rounded up. The thread that
+  // calls run() is one of them.
   unsigned schedulers = 0;
 
-  run_queue_kind run_queue = run_queue_kind::striped;
+  run_queue_kind run_queue = run_queue_kind::local;
 
   // stack_size: bytes of an actor's stack, 16 KiB to 1 GiB, rounded up to a size class; spawn may
   // ask for another. Only the pages that are touched cost memory.
   std::size_t stack_size = std::size_t{64} * 1024;
 
-  // max_actors: how many actors may live at once, 1 to 2^26; a spawn beyond fails.
+  // max_actors: how many actors may live at once, 1 to 2^26; a spawn beyond fails. Where it is
+  // large, one may fail when less than a sixteenth is left, since schedulers count in batches.
   std::size_t max_actors = std::size_t{1} << 20;
 
   // blocking_threads_max: the most threads that blocking(f) may use at once, 1 to 4,096.

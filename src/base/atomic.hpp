@@ -63,6 +63,8 @@ inline constexpr std::memory_order seq_cst = std::memory_order_seq_cst;
 // because a checker has to know which loops wait, and needs no second look in the others.
 [[gnu::always_inline]] inline void relax() noexcept { pause(); }
 constexpr int spin_limit(int looks) noexcept { return looks; }
+// few_in_models is a size that a model has as small as it can be, so that it comes round.
+constexpr unsigned few_in_models(unsigned size, unsigned) noexcept { return size; }
 
 }  // namespace smarm::detail
 

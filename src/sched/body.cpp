@@ -9,6 +9,7 @@
 #include <smarm/errors.hpp>
 
 #include "base/assert.hpp"
+#include "fiber/block_pool.hpp"
 #include "fiber/stack.hpp"
 #include "sched/lookup.hpp"
 #include "sched/runtime_core.hpp"
@@ -24,18 +25,15 @@ constexpr std::size_t offset_for(std::size_t align) noexcept {
   return (body_offset + align - 1) / align * align;
 }
 
-std::byte* allocation_of(body_header& header) noexcept {
-  return reinterpret_cast<std::byte*>(&body_of(header)) - offset_for(header.align);
-}
-
 void free_allocation(body_header& header) noexcept {
-  std::byte* const memory = allocation_of(header);
   const std::size_t align = header.align;
+  const std::size_t size = header.size;
+  auto* const body = reinterpret_cast<std::byte*>(&header) + body_offset;
   header.~body_header();
   if (align > __STDCPP_DEFAULT_NEW_ALIGNMENT__) {
-    ::operator delete(memory, std::align_val_t(align));
+    ::operator delete(body - offset_for(align), std::align_val_t(align));
   } else {
-    ::operator delete(memory);
+    pool_free(body - body_offset, size);
   }
 }
 
@@ -64,7 +62,7 @@ std::error_code bring_to_life(body_header& header, runtime_core& core, scheduler
   if (here != nullptr) {
     here->schedule(*fresh);
   } else {
-    core.work().enqueue(fresh->index, *fresh);
+    core.work().enqueue_from_outside(*fresh);
   }
   return {};
 }
@@ -81,15 +79,18 @@ void body_header::end(exit_reason reason) noexcept {
 void* body_allocate(std::size_t size, std::size_t align, bool trivial) noexcept {
   align = std::max(align, alignof(std::max_align_t));
   const std::size_t bytes = offset_for(align) + size;
-  // The aligned form costs a multiple of the plain one, which serves nearly all.
-  auto* const memory =
-      static_cast<std::byte*>(align > __STDCPP_DEFAULT_NEW_ALIGNMENT__
-                                  ? ::operator new(bytes, std::align_val_t(align), std::nothrow)
-                                  : ::operator new(bytes, std::nothrow));
-  if (memory == nullptr) return nullptr;
+  std::byte* memory = nullptr;
+  try {
+    memory = static_cast<std::byte*>(align > __STDCPP_DEFAULT_NEW_ALIGNMENT__
+                                         ? ::operator new(bytes, std::align_val_t(align))
+                                         : pool_allocate(bytes));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
   std::byte* const body = memory + offset_for(align);
   auto* const header = ::new (body - body_offset) body_header;
   header->align = static_cast<std::uint32_t>(align);
+  header->size = bytes;
   header->has_trivial_function = trivial;
   return body;
 }
@@ -130,7 +131,7 @@ std::error_code body_start(actor_body& body, runtime_core* where, const start_op
   } catch (const std::bad_alloc&) {
     return std::make_error_code(std::errc::not_enough_memory);
   }
-  if (const std::error_code refused = core.admit(inside != nullptr)) return refused;
+  if (const std::error_code refused = core.admit(inside)) return refused;
   std::error_code error;
   try {
     error = bring_to_life(header, core, inside, std::bit_ceil(stack_size));

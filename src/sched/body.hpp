@@ -40,6 +40,7 @@ struct body_header {
   bool started = false;
   bool has_trivial_function = false;  // nothing to destroy: discard does nothing; constant
   std::uint32_t align = 0;            // of the allocation; constant
+  std::size_t size = 0;               // of the allocation, in bytes; constant
 
   // end publishes the exit and wakes the joiner. Called once, by the exit.
   void end(exit_reason reason) noexcept;

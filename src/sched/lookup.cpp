@@ -35,13 +35,12 @@ bool stop_slot(slot& target, std::uint32_t generation) noexcept {
   scheduler* const here = scheduler::current();
   if (here != nullptr && &here->core() == core) {
     const auto result = target.state.request_stop(generation);
-    if (result == slot_state::stop_result::must_enqueue)
-      core->work().enqueue(here->stripe(), target);
+    if (result == slot_state::stop_result::must_enqueue) here->enqueue(target);
     return result != slot_state::stop_result::no_such_actor;
   }
   const run_life::pin pin(core->life());
   const auto result = target.state.request_stop(generation);
-  if (result == slot_state::stop_result::must_enqueue) core->work().enqueue(target.index, target);
+  if (result == slot_state::stop_result::must_enqueue) core->work().enqueue_from_outside(target);
   return result != slot_state::stop_result::no_such_actor;
 }
 

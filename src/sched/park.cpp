@@ -38,20 +38,14 @@ namespace {
 // start another.
 bool is_unwinding() noexcept { return current_thread().exceptions->uncaught != 0; }
 
-bool stop_is_pending(const slot& self) noexcept {
-  const slot_word now = self.state.peek();
-  return now.stop_requested() && !now.is_shielded();
-}
-
 [[gnu::cold, gnu::noinline]] void throw_stop() {
   if (!is_unwinding()) throw forced_stop{};
 }
 
 // deliver ends the wait of an actor and makes it runnable.
 void deliver(slot& target, std::uint64_t ticket, bool last) noexcept {
-  const slot_word now = target.state.status();
-  if (now.ticket() != ticket) return;
-  // relaxed: behind status's acquire, which pairs with publish_queued. If the slot has gone to
+  if (!target.state.is_open(ticket)) return;
+  // relaxed: behind is_open's acquire, which pairs with publish_queued. If the slot has gone to
   // another actor since, this is that one's runtime and unpark below finds the ticket stale.
   runtime_core* const core = target.owner.load(relaxed);
   scheduler* const here = scheduler::current();
@@ -68,7 +62,7 @@ void deliver(slot& target, std::uint64_t ticket, bool last) noexcept {
   }
   const run_life::pin pin(core->life());
   if (target.state.unpark(ticket) == slot_state::unparked::must_enqueue) {
-    core->work().enqueue(target.index, target);
+    core->work().enqueue_from_outside(target);
   }
 }
 
@@ -142,10 +136,10 @@ wait_outcome park(const waker& wait, wait_reason reason, deadline until) {
     const wait_shield shield(self);
     return park_actor(self, wait, reason, until);
   }
-  if (stop_is_pending(self)) [[unlikely]]
+  if (self.state.stop_is_pending()) [[unlikely]]
     throw_stop();
   const wait_outcome outcome = park_actor(self, wait, reason, until);
-  if (stop_is_pending(self)) [[unlikely]]
+  if (self.state.stop_is_pending()) [[unlikely]]
     throw_stop();
   return outcome;
 }
@@ -159,7 +153,7 @@ wait_outcome park_through_stop(const waker& wait, wait_reason reason, deadline u
 
 void stop_point() {
   if (slot* const self = scheduler::current_slot()) {
-    if (stop_is_pending(*self)) [[unlikely]]
+    if (self->state.stop_is_pending()) [[unlikely]]
       throw_stop();
   }
 }

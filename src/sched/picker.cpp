@@ -8,7 +8,11 @@
 namespace smarm::detail {
 
 picker::picker(workplace& shared, unsigned index, unsigned schedulers)
-    : work_(shared), index_(index), alone_(schedulers == 1), looks_(schedulers) {}
+    : work_(shared),
+      index_(index),
+      alone_(schedulers == 1),
+      share_(shared.life, shared.actors_max, schedulers),
+      looks_(schedulers) {}
 
 slot* picker::next_or_end() noexcept {
   for (;;) {
@@ -17,7 +21,7 @@ slot* picker::next_or_end() noexcept {
       return next;
     }
     if (!sleep()) return nullptr;
-    find_stripe();
+    find_home();
   }
 }
 
@@ -26,7 +30,7 @@ void picker::offer_to_others(slot& candidate) noexcept {
   constexpr std::int64_t preempted_ns = 1'000'000;
   const std::int64_t begin = monotonic_ns();
   const bool was_empty = work_.queue.looks_empty();
-  work_.enqueue(stripe_, candidate);
+  enqueue(candidate);
   // Not left to enqueue: whoever offers is often searching itself, and then enqueue lets the
   // sleepers sleep.
   if (was_empty) (void)work_.sleepers.wake_one();
@@ -107,7 +111,7 @@ bool picker::look_for_stuck() noexcept {
     hog = true;
     if (now.run_next == nullptr || now.run_next != before.run_next) continue;
     if (slot* const stuck = other.steal_run_next()) {
-      work_.enqueue(stripe_, *stuck);
+      enqueue(*stuck);
       found = true;
     }
   }
@@ -131,6 +135,7 @@ bool picker::linger() noexcept {
 bool picker::sleep() noexcept {
   coordinator& sleepers = work_.sleepers;
   if (work_.duties.look_at_drivers() || linger()) return true;
+  share_.give_back();
   for (;;) {
     if (work_.life.try_end()) {
       sleepers.wake_all();

@@ -31,14 +31,23 @@ class picker {
   picker(const picker&) = delete;
   picker& operator=(const picker&) = delete;
 
-  [[nodiscard]] unsigned stripe() const noexcept { return stripe_; }
-  // find_stripe takes the run queue's stripe of the CPU that the thread is on.
-  void find_stripe() noexcept { stripe_ = work_.queue.home_stripe(); }
+  // enqueue puts a queued actor behind what this scheduler has.
+  void enqueue(slot& runnable) noexcept {
+    work_.queue.push(home_, runnable);
+    if (!alone_) work_.sleepers.wake_one_if_idle();
+  }
+  // find_home asks the run queue where this scheduler belongs, which may go with its CPU.
+  void find_home() noexcept { home_ = work_.queue.home_of(index_); }
 
   // schedule makes a queued actor the next to run here; schedule_last puts it behind what is queued
   // if anything is.
   void schedule(slot& runnable) noexcept;
   void schedule_last(slot& runnable) noexcept;
+
+  // admit counts an actor that this one spawns, discharge one that has ended here; see run_life.
+  [[nodiscard]] run_life::admission admit() noexcept { return share_.admit(); }
+  void discharge() noexcept { share_.discharge(); }
+  [[nodiscard]] std::size_t spare_counts() const noexcept { return share_.spare(); }
 
   // note_deadline: the running actor has armed the earliest timer of the runtime.
   void note_deadline() noexcept { deadline_noted_ = true; }
@@ -73,7 +82,7 @@ class picker {
   static constexpr std::int64_t watch_interval_ns = 5'000'000;
   static constexpr unsigned quiet_looks_max = static_cast<unsigned>(spin_limit(4));
   static constexpr int linger_looks = spin_limit(40);
-  static constexpr std::uint32_t stripe_ticks = 64;  // picks between two looks at the CPU's number
+  static constexpr std::uint32_t home_ticks = 64;  // picks between two looks at the CPU's number
 
   [[nodiscard]] slot* take_run_next() noexcept;
   [[nodiscard]] slot* pick_runnable() noexcept;
@@ -88,8 +97,10 @@ class picker {
   [[nodiscard]] bool look_for_stuck() noexcept;
   void begin_work() noexcept;
 
+  run_life::share share_;
+
   // The owner's hot words.
-  unsigned stripe_ = 0;          // of the run queue: the CPU's, as it was of late
+  unsigned home_ = 0;            // in the run queue, as it was of late
   bool deadline_noted_ = false;  // see note_deadline
   bool searching_ = false;       // counted as searching in the census
   bool watching_ = false;        // has the watcher's role
@@ -103,8 +114,7 @@ class picker {
   std::vector<look> looks_;  // of the watcher, one a scheduler
 
   // Read by others.
-  alignas(64) atomic<slot*> run_next_{nullptr};  // release/acquire: publishes nothing by itself,
-                                                 // the state word does
+  alignas(64) atomic<slot*> run_next_{nullptr};  // release/acquire: who takes it claims the actor
   atomic<std::uint32_t> tick_{0};
 };
 
@@ -118,22 +128,31 @@ inline void picker::schedule(slot& runnable) noexcept {
     work_.sleepers.ensure_watcher();
     return;
   }
-  // acq_rel: the watcher may be taking what is there.
-  slot* const kicked_out = run_next_.exchange(&runnable, acq_rel);
-  if (kicked_out != nullptr) work_.enqueue(stripe_, *kicked_out);
+  slot* kicked_out = nullptr;
+  if (alone_) {
+    kicked_out = run_next_.load(relaxed);  // relaxed, both: nobody else has it
+    run_next_.store(&runnable, relaxed);
+  } else {
+    // acq_rel: the watcher may be taking what is there.
+    kicked_out = run_next_.exchange(&runnable, acq_rel);
+  }
+  if (kicked_out != nullptr) enqueue(*kicked_out);
 }
 
 inline void picker::schedule_last(slot& runnable) noexcept {
-  if (work_.queue.looks_empty()) {
+  if (work_.queue.home_looks_empty(home_)) {
     schedule(runnable);
   } else {
-    work_.enqueue(stripe_, runnable);
+    enqueue(runnable);
   }
 }
 
 inline slot* picker::take_run_next() noexcept {
-  if (run_next_.load(relaxed) == nullptr) return nullptr;  // relaxed: only the owner fills it
-  return steal_run_next();
+  slot* const next = run_next_.load(relaxed);  // relaxed: only the owner fills it
+  if (next == nullptr) return nullptr;
+  if (!alone_) return steal_run_next();
+  run_next_.store(nullptr, relaxed);  // relaxed: there is nobody who might take it
+  return next;
 }
 
 inline void picker::fire_timers() noexcept {
@@ -153,13 +172,15 @@ inline slot* picker::pick_runnable() noexcept {
       return next;
     }
   } else if (slot* const cut = take_run_next()) {
-    work_.enqueue(stripe_, *cut);
+    enqueue(*cut);
   }
   run_next_streak_ = 0;
   run_queue& queue = work_.queue;
-  slot* const next = queue.pop(stripe_, tick_.load(relaxed));  // relaxed: own counter
-  // Chain rule: what is left may run in parallel.
-  if (next != nullptr && !alone_ && work_.sleepers.may_wake() && !queue.looks_empty()) {
+  const auto [next, moved] = queue.pop(home_, tick_.load(relaxed));  // relaxed: own counter
+  // Chain rule: what is left may run in parallel; and what was moved, whoever went to sleep just
+  // now has perhaps not seen at either place.
+  if (next != nullptr && !alone_ &&
+      (moved || (work_.sleepers.may_wake() && !queue.looks_empty()))) {
     work_.sleepers.wake_one_if_idle();
   }
   return next;
@@ -168,7 +189,7 @@ inline slot* picker::pick_runnable() noexcept {
 inline slot* picker::pick_next() noexcept {
   const std::uint32_t tick = tick_.load(relaxed) + 1;  // relaxed: own counter, read as a hint
   tick_.store(tick, relaxed);                          // relaxed: as above
-  if (tick % stripe_ticks == 0) find_stripe();
+  if (tick % home_ticks == 0) find_home();
   fire_timers();
   for (;;) {
     slot* const next = pick_runnable();

@@ -14,7 +14,7 @@
 //     found by another scheduler;
 //   - two actors that need each other at the same time get two schedulers.
 // One scheduler: exhaustive, but for two wakes. Two: SAMPLED, as the whole loop of two has more
-// executions than can be visited: 2,000 random ones of each model, the same in every run; what two
+// executions than can be visited: 1,500 random ones of each model, the same in every run; what two
 // schedulers do to each other stands step by step in coordinator_model.cpp, exhaustive. Bounds: two
 // schedulers, one or two actors. A watcher looks every few milliseconds for ever, so one that has
 // looked twice is not followed further, unless something is stuck: then its third look is late, and
@@ -31,7 +31,7 @@
 #include "tests/model/actors.hpp"
 #include "tests/model/protocol.hpp"
 
-#define SAMPLED o.mode = model::search_mode::random, o.runs = 2'000
+#define SAMPLED o.mode = model::search_mode::random, o.runs = 1'500
 
 namespace smarm::detail {
 namespace {
@@ -82,7 +82,7 @@ class office final : private idle_duties {
  public:
   explicit office(unsigned schedulers) {
     const config how{
-        .schedulers = schedulers, .run_queue = run_queue_kind::locked, .max_actors = 4};
+        .schedulers = schedulers, .run_queue = run_queue_kind::locked, .max_actors = 1024};
     work.emplace(how, schedulers, life, static_cast<idle_duties&>(*this));
     work->queue.reserve(4);
     for (unsigned i = 0; i < schedulers; ++i) {
@@ -100,13 +100,13 @@ class office final : private idle_duties {
   // start makes an actor runnable before the schedulers run.
   void start(player& fresh) {
     model::expect(life.admit(false, 4) == run_life::admission::admitted);
-    work->queue.push(0, fresh);
+    work->queue.push_from_outside(fresh);
   }
 
   // spawn does so from the outside, while they run; false: the run is over.
   [[nodiscard]] bool spawn(player& fresh) {
     if (life.admit(false, 4) != run_life::admission::admitted) return false;
-    work->enqueue(0, fresh);
+    work->enqueue_from_outside(fresh);
     return true;
   }
 
@@ -139,7 +139,7 @@ class office final : private idle_duties {
     if (picker* const here = picker_here()) {
       here->schedule(runnable);
     } else {
-      work->enqueue(runnable.index, runnable);
+      work->enqueue_from_outside(runnable);
     }
   }
 
@@ -162,10 +162,10 @@ class office final : private idle_duties {
         break;
       case leaving::yielding:
         who.state.yield_return();
-        work->enqueue(self.stripe(), who);
+        self.enqueue(who);
         break;
       case leaving::ended:
-        life.discharge();
+        self.discharge();
         break;
     }
     return next;
@@ -302,7 +302,7 @@ PROTOCOL_WITH(picker_wake_from_outside_with_two_schedulers, SAMPLED) {
 }
 
 // Twice: a scheduler that has slept, searched and worked sleeps again.
-PROTOCOL_WITH(picker_two_wakes_from_outside, SAMPLED) {
+PROTOCOL_WITH(picker_two_wakes_from_outside, SAMPLED, o.runs = 6'000) {
   stage here;
   office at(1);
   sleeper one(2);

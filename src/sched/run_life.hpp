@@ -11,7 +11,11 @@
 //   3. Pins outlast the rest: a foreign thread pins before it makes an actor runnable. If that
 //      succeeded the actor lived, so the run had not ended, and its end waits until no pin is left.
 //      If it failed, nothing but the pin was touched; so a late pin may come after the end.
-// Threads: any.
+//   4. A share holds a scheduler's spare counts: counted in the word, but of no actor. So a spawn
+//   and
+//      an end by a scheduler mostly touch nothing that is shared, and the word is never less than
+//      what lives. A scheduler gives its spare counts back before it asks for the verdict.
+// Threads: any; a share its scheduler's alone, but for spare.
 //
 // Why one word: with two, whoever reads both may be overtaken between the looks by an actor that is
 // spawned from outside, starts an operation and ends.
@@ -105,6 +109,72 @@ class run_life {
   [[nodiscard]] std::size_t operations() const noexcept {
     return (word_.load(relaxed) & ~closed) / operation;  // relaxed: a count
   }
+
+  // share is a scheduler's part in the count (invariant 4).
+  class share {
+   public:
+    // LIMIT: a share takes and keeps spare counts only while less than half of actors_max is
+    // counted, and none where those of all schedulers could be over a sixteenth of it: so a spawn
+    // is refused early only where next to nothing is left.
+    share(run_life& life, std::size_t actors_max, unsigned schedulers) noexcept
+        : life_(life),
+          actors_max_(actors_max),
+          shared_max_(actors_max / 32 > std::size_t{2} * batch * schedulers ? actors_max / 2 : 0) {}
+
+    // admit counts a new actor, which an actor of this scheduler spawns.
+    [[nodiscard]] admission admit() noexcept {
+      const std::uint32_t spare = spare_.load(relaxed);  // relaxed: own
+      if (spare != 0) {
+        spare_.store(spare - 1, relaxed);  // relaxed: read as a statistic
+        return admission::admitted;
+      }
+      if (shared_max_ == 0) return life_.admit(true, actors_max_);
+      // relaxed: as admit from inside.
+      if (actors_of(life_.word_.fetch_add(batch, relaxed)) + batch <= shared_max_) {
+        spare_.store(batch - 1, relaxed);  // relaxed: as above
+        return admission::admitted;
+      }
+      life_.word_.fetch_sub(batch, relaxed);  // relaxed: as above
+      return life_.admit(true, actors_max_);
+    }
+
+    // discharge counts out an actor that has ended on this scheduler.
+    void discharge() noexcept {
+      const std::uint32_t spare = spare_.load(relaxed);  // relaxed: own
+      // relaxed: a limit that need not be exact.
+      if (spare < 2 * batch && actors_of(life_.word_.load(relaxed)) <= shared_max_) {
+        spare_.store(spare + 1, relaxed);  // relaxed: as in admit; give_back releases
+        return;
+      }
+      life_.discharge();
+      if (spare > batch) give_back(spare - batch);
+    }
+
+    // give_back takes the spare counts out of the word, for a scheduler that has no work.
+    void give_back() noexcept {
+      const std::uint32_t spare = spare_.load(relaxed);  // relaxed: own
+      if (spare != 0) give_back(spare);
+    }
+
+    [[nodiscard]] std::size_t spare() const noexcept {
+      return spare_.load(relaxed);  // relaxed: a statistic
+    }
+
+   private:
+    static constexpr std::uint32_t batch = few_in_models(32, 2);
+
+    void give_back(std::uint32_t count) noexcept {
+      perturb(perturb_point::verdict);
+      spare_.store(spare_.load(relaxed) - count, relaxed);  // relaxed: as in admit
+      // release: pairs with try_end, as discharge, for all who were discharged into the share.
+      life_.word_.fetch_sub(count, release);
+    }
+
+    run_life& life_;
+    const std::size_t actors_max_;
+    const std::size_t shared_max_;
+    atomic<std::uint32_t> spare_{0};  // written by the scheduler, read as a statistic
+  };
 
   // pin keeps the run from ending while a foreign thread makes one of its actors runnable.
   class pin {

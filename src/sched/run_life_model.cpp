@@ -10,6 +10,7 @@
 //   later
 //     touches the pins alone.
 // Outside: more than one run of a core, limits of the counts.
+#include <array>
 #include <optional>
 
 #include "sched/run_life.hpp"
@@ -85,6 +86,61 @@ PROTOCOL(life_operation_against_verdict) {
   model::expect(over || life.try_end(), "nothing keeps the run going");
 }
 
+// An actor spawns another, both end, and the scheduler gives back what it has to spare; another
+// scheduler, on which an actor ends too, asks for the verdict meanwhile.
+PROTOCOL(life_spare_counts_against_verdict) {
+  constexpr std::size_t many = 1024;
+  run_life life;
+  run_life::share mine(life, many, 2);
+  run_life::share other(life, many, 2);
+  std::array<model::cell<int>, 2> results{model::cell<int>{0}, model::cell<int>{0}};
+  model::expect(life.admit(false, many) == admission::admitted);
+  model::expect(life.admit(false, many) == admission::admitted);
+  int verdicts = 0;
+  const auto ask = [&] {
+    if (!life.try_end()) return;
+    model::expect(results[0].read() == 1 && results[1].read() == 1, "what the actors did");
+    ++verdicts;
+  };
+  model::parallel(
+      [&] {
+        model::expect(mine.admit() == admission::admitted, "there is room");
+        mine.discharge();
+        results[0].write(1);
+        mine.discharge();
+        mine.give_back();
+        ask();
+      },
+      [&] {
+        results[1].write(1);
+        other.discharge();
+        other.give_back();
+        ask();
+      });
+  model::expect(verdicts >= 1, "the last one ends the run");
+  model::expect(life.actors() == 0 && mine.spare() == 0 && other.spare() == 0);
+}
+
+// Where few may live each is counted at once, so that no room is held by who does not use it.
+PROTOCOL(life_nothing_to_spare_where_few_may_live) {
+  run_life life;
+  run_life::share mine(life, 2, 2);
+  run_life::share other(life, 2, 2);
+  model::expect(life.admit(false, 2) == admission::admitted);
+  admission answers[2] = {};
+  model::parallel([&] { answers[0] = mine.admit(); }, [&] { answers[1] = other.admit(); });
+  const int admitted = (answers[0] == admission::admitted) + (answers[1] == admission::admitted);
+  model::expect(admitted <= 1 && life.actors() == 1U + admitted, "one of two has room");
+}
+
+PROTOCOL(life_two_exits) {
+  run_life life;
+  model::expect(life.admit(false, plenty) == admission::admitted);
+  model::expect(life.admit(false, plenty) == admission::admitted);
+  model::parallel([&] { life.discharge(); }, [&] { life.discharge(); });
+  model::expect(life.actors() == 0 && life.try_end(), "both are counted out");
+}
+
 PROTOCOL(life_room_for_one) {
   run_life life;
   admission answers[2] = {};
@@ -131,7 +187,7 @@ PROTOCOL(life_pin_against_the_end) {
       [&] {
         // The scheduler: another actor of it wakes this one, or finds it woken; it runs and ends.
         if (who.state.unpark(ticket) != slot_state::unparked::must_enqueue) {
-          who.tokens.await([](std::uint32_t now) { return now != 0; }, relaxed);
+          who.tokens.await([](std::uint32_t now) { return now != 0; }, acquire);
         }
         who.state.try_claim();
         who.state.set_done();

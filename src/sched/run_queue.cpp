@@ -1,38 +1,51 @@
-// The three run queues of run_queue.hpp and the choice among them.
+// The run queues of run_queue.hpp and the choice among them.
 #include "sched/run_queue.hpp"
 
 #include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <new>
 
 #include "base/assert.hpp"
 #include "base/perturb.hpp"
+#include "sched/slot.hpp"
 
 namespace smarm::detail {
 
 void locked_ring::push(slot& runnable) noexcept {
+  slot* const one = &runnable;
+  push_all(&one, 1);
+}
+
+void locked_ring::push_all(slot* const* runnable, std::size_t count) noexcept {
   perturb(perturb_point::queue_push);
   const raw_guard guard(lock_);
   const std::size_t size = size_.load(relaxed);  // relaxed: written under lock_
-  SMARM_ASSERT(size <= mask_ && entries_ != nullptr, "a run queue has room for every actor", size,
-               mask_);
-  entries_[(head_ + size) & mask_] = &runnable;
-  size_.store(size + 1, relaxed);  // relaxed: see looks_empty
+  SMARM_ASSERT(size + count <= mask_ + 1 && entries_ != nullptr,
+               "a run queue has room for every actor", size, count, mask_);
+  for (std::size_t i = 0; i < count; ++i) entries_[(head_ + size + i) & mask_] = runnable[i];
+  size_.store(size + count, relaxed);  // relaxed: see looks_empty
 }
 
 slot* locked_ring::pop() noexcept {
-  if (looks_empty()) return nullptr;
+  slot* first = nullptr;
+  (void)pop_some(&first, 1);
+  return first;
+}
+
+std::size_t locked_ring::pop_some(slot** out, std::size_t max) noexcept {
+  if (looks_empty()) return 0;
   perturb(perturb_point::queue_pop);
   const raw_guard guard(lock_);
   const std::size_t size = size_.load(relaxed);  // relaxed: written under lock_
-  if (size == 0) return nullptr;
-  slot* const first = entries_[head_];
-  head_ = (head_ + 1) & mask_;
-  size_.store(size - 1, relaxed);  // relaxed: see looks_empty
-  return first;
+  const std::size_t count = std::min(size, max);
+  for (std::size_t i = 0; i < count; ++i) out[i] = entries_[(head_ + i) & mask_];
+  head_ = (head_ + count) & mask_;
+  size_.store(size - count, relaxed);  // relaxed: see looks_empty
+  return count;
 }
 
 void locked_ring::reserve(std::size_t capacity) {
@@ -140,10 +153,13 @@ std::unique_ptr<std::uint16_t[]> rank_cpus() {
 
 }  // namespace
 
-run_queue::run_queue(run_queue_kind kind, unsigned parallel, std::size_t max_actors)
+run_queue::run_queue(run_queue_kind kind, unsigned schedulers, unsigned parallel,
+                     std::size_t max_actors)
     : kind_(kind),
       stripe_count_(kind == run_queue_kind::striped ? std::bit_ceil(parallel) : 1),
-      stripes_(std::make_unique<padded_ring[]>(stripe_count_)) {
+      local_count_(kind == run_queue_kind::local ? schedulers : 0),
+      stripes_(std::make_unique<padded_ring[]>(stripe_count_)),
+      locals_(std::make_unique<own_ring[]>(local_count_)) {
   if (stripe_count_ > 1) cpu_ranks_ = rank_cpus();
   if (kind == run_queue_kind::mpmc) {
     ring_.init(std::bit_ceil(max_actors));
@@ -159,33 +175,65 @@ void run_queue::grow(std::size_t actors) {
   reserved_.store(capacity, release);  // pairs with reserve's acquire
 }
 
-unsigned run_queue::home_stripe() const noexcept {
+unsigned run_queue::home_of(unsigned scheduler) const noexcept {
+  if (kind_ == run_queue_kind::local) return scheduler;
   if (stripe_count_ == 1) return 0;
   const int cpu = sched_getcpu();
   return cpu < 0 ? 0 : cpu_ranks_[cpu % CPU_SETSIZE] & (stripe_count_ - 1);
 }
 
-void run_queue::push(unsigned stripe, slot& runnable) noexcept {
-  switch (kind_) {
-    case run_queue_kind::locked:
-      return stripes_[0].ring.push(runnable);
-    case run_queue_kind::mpmc:
-      return ring_.push(runnable);
-    case run_queue_kind::striped:
-      return stripes_[stripe & (stripe_count_ - 1)].ring.push(runnable);
-  }
+void run_queue::push_from_outside(slot& runnable) noexcept {
+  push_shared(runnable.index, runnable);
 }
 
-slot* run_queue::pop(unsigned stripe, std::uint32_t tick) noexcept {
-  switch (kind_) {
-    case run_queue_kind::locked:
-      return stripes_[0].ring.pop();
-    case run_queue_kind::mpmc:
-      return ring_.pop();
-    case run_queue_kind::striped:
-      return pop_striped(stripe, tick);
+void run_queue::push_shared(unsigned stripe, slot& runnable) noexcept {
+  if (kind_ == run_queue_kind::mpmc) return ring_.push(runnable);
+  stripes_[stripe & (stripe_count_ - 1)].ring.push(runnable);
+}
+
+slot* run_queue::pop_shared(unsigned stripe, std::uint32_t tick) noexcept {
+  if (kind_ == run_queue_kind::mpmc) return ring_.pop();
+  return pop_striped(stripe, tick);
+}
+
+// Makes room in a full ring: its older half goes to the injector, and the new one behind it.
+void run_queue::spill(unsigned home, slot& runnable) noexcept {
+  std::array<slot*, local_capacity / 2 + 1> older;
+  const std::uint32_t count =
+      locals_[home].take_half([&older](std::uint32_t i, slot* found) { older[i] = found; });
+  older[count] = &runnable;
+  stripes_[0].ring.push_all(older.data(), count + 1);
+}
+
+// Takes a batch of the injector: one to run, the others into the own ring.
+run_queue::popped run_queue::pop_injected(unsigned home) noexcept {
+  std::array<slot*, batch> found;
+  const std::size_t count = stripes_[0].ring.pop_some(found.data(), batch);
+  if (count == 0) return {};
+  for (std::size_t i = 1; i < count; ++i) push_local(home, *found[i]);
+  return {found[0], count > 1};
+}
+
+// The look at where the others are, whatever the own ring has: mostly at the injector, now and then
+// at the ring of another.
+run_queue::popped run_queue::pop_fairly(unsigned home, std::uint32_t turn) noexcept {
+  if (turn % 4 == 0) {
+    if (slot* const found = locals_[turn / 4 % local_count_].pop()) return {found};
   }
-  return nullptr;
+  return pop_injected(home);
+}
+
+// What a scheduler finds whose own ring is empty.
+run_queue::popped run_queue::pop_elsewhere(unsigned home) noexcept {
+  if (const popped injected = pop_injected(home); injected.first != nullptr) return injected;
+  for (unsigned i = 1; i < local_count_; ++i) {
+    const unsigned victim = home + i < local_count_ ? home + i : home + i - local_count_;
+    std::uint32_t taken = 0;
+    if (slot* const found = locals_[home].steal_from(locals_[victim], taken)) {
+      return {found, taken > 1};
+    }
+  }
+  return {};
 }
 
 slot* run_queue::pop_striped(unsigned stripe, std::uint32_t tick) noexcept {
@@ -202,6 +250,9 @@ bool run_queue::looks_empty() const noexcept {
   if (kind_ == run_queue_kind::mpmc) return ring_.looks_empty();
   for (unsigned i = 0; i < stripe_count_; ++i) {
     if (!stripes_[i].ring.looks_empty()) return false;
+  }
+  for (unsigned i = 0; i < local_count_; ++i) {
+    if (!locals_[i].looks_empty()) return false;
   }
   return true;
 }

@@ -1,5 +1,10 @@
-// run_queue holds the runnable actors of a runtime: one of three shapes, chosen by config.
+// run_queue holds the runnable actors of a runtime: one of four shapes, chosen by config.
 //
+//   local    a lock-free ring a scheduler (local_ring), to which only that one pushes; what does
+//   not
+//            fit, and what comes from outside, goes to one shared ring under a lock, the injector.
+//            A scheduler takes from its own ring, then a batch from the injector, then half of what
+//            another has; every fairness_tick-th pop begins at the injector or at another's.
 //   locked   one ring under a lock: strict first come, first served.
 //   mpmc     one lock-free ring (D. Vyukov's bounded queue) with a cell for every actor.
 //   striped  as many locked rings as schedulers may run at a time: a scheduler pushes to its CPU's
@@ -9,9 +14,10 @@
 // Invariants
 //   1. An actor stands in the queue at most once (slot_state), so no more than the reserved number
 //      of entries exist and push never fails and never allocates.
-//   2. What push has published before a fence, looks_empty after a fence does not miss.
-// Threads: push and pop by anybody; `stripe` is what home_stripe said of late, or any number for a
-// foreign thread. reserve by spawn only.
+//   2. What push has published before a fence, looks_empty after a fence does not miss; what a pop
+//      moves besides, it says.
+// Threads: push and pop by schedulers, `home` is what home_of said to this one of late, but pop
+// also by whoever is alone with the queue; push_from_outside by anybody; reserve by spawn only.
 // Why a stripe belongs to a CPU and not to a scheduler: where more schedulers are configured than
 // CPUs, those that happen to be awake may share one by their numbers and wait for each other's
 // lock, a fifth of a yield's time.
@@ -28,6 +34,7 @@
 
 #include "base/atomic.hpp"
 #include "base/raw_mutex.hpp"
+#include "sched/local_ring.hpp"
 
 namespace smarm::detail {
 
@@ -37,7 +44,10 @@ struct slot;
 class locked_ring {
  public:
   void push(slot& runnable) noexcept;
+  void push_all(slot* const* runnable, std::size_t count) noexcept;
   [[nodiscard]] slot* pop() noexcept;
+  // pop_some takes up to `max` into `out`; how many they are.
+  [[nodiscard]] std::size_t pop_some(slot** out, std::size_t max) noexcept;
   [[nodiscard]] bool looks_empty() const noexcept {
     return size_.load(relaxed) == 0;  // relaxed: behind a fence where it matters (coordinator)
   }
@@ -90,18 +100,30 @@ class mpmc_ring {
 
 class run_queue {
  public:
-  // `parallel` is how many schedulers may run at a time: so many stripes, rounded up to a power of
-  // two, keep them apart; more would only be more to look through.
-  run_queue(run_queue_kind kind, unsigned parallel, std::size_t max_actors);
+  // popped is an actor and whether others were moved along, from where a scheduler that is about to
+  // sleep has looked to where it has not: then whoever popped sees to it that one looks again.
+  struct popped {
+    slot* first = nullptr;
+    bool moved = false;
+  };
 
-  // home_stripe is the stripe of the CPU that the caller runs on at present.
-  [[nodiscard]] unsigned home_stripe() const noexcept;
+  // `parallel` is how many of the schedulers may run at a time: so many stripes, rounded up to a
+  // power of two, keep them apart; more would only be more to look through.
+  run_queue(run_queue_kind kind, unsigned schedulers, unsigned parallel, std::size_t max_actors);
 
-  void push(unsigned stripe, slot& runnable) noexcept;
-  [[nodiscard]] slot* pop(unsigned stripe, std::uint32_t tick) noexcept;
+  // home_of is where a scheduler pushes to at present: its own ring, or the stripe of its CPU.
+  [[nodiscard]] unsigned home_of(unsigned scheduler) const noexcept;
+
+  void push(unsigned home, slot& runnable) noexcept;
+  void push_from_outside(slot& runnable) noexcept;
+  [[nodiscard]] popped pop(unsigned home, std::uint32_t tick) noexcept;
 
   // looks_empty: false only if an entry was there at some moment of the call.
   [[nodiscard]] bool looks_empty() const noexcept;
+  // home_looks_empty is a hint: whether what is pushed at `home` would be next there.
+  [[nodiscard]] bool home_looks_empty(unsigned home) const noexcept {
+    return kind_ == run_queue_kind::local ? locals_[home].looks_empty() : looks_empty();
+  }
 
   // reserve makes room for so many actors. Throws std::bad_alloc and then changes nothing.
   void reserve(std::size_t actors) {
@@ -111,17 +133,31 @@ class run_queue {
 
  private:
   static constexpr std::uint32_t fairness_tick = 61;
+  static constexpr std::uint32_t local_capacity = few_in_models(256, 4);
+  // What a scheduler takes of the injector at once: about as many as it pops between two looks
+  // there, so that who waits there does not wait much longer than who is in a ring.
+  static constexpr std::size_t batch = few_in_models(local_capacity / 4, 2);
+  using own_ring = local_ring<local_capacity>;
 
   struct alignas(64) padded_ring {
     locked_ring ring;
   };
 
   void grow(std::size_t actors);
+  void push_shared(unsigned stripe, slot& runnable) noexcept;
+  [[nodiscard]] slot* pop_shared(unsigned stripe, std::uint32_t tick) noexcept;
   [[nodiscard]] slot* pop_striped(unsigned stripe, std::uint32_t tick) noexcept;
+  void push_local(unsigned home, slot& runnable) noexcept;
+  void spill(unsigned home, slot& runnable) noexcept;
+  [[nodiscard]] popped pop_fairly(unsigned home, std::uint32_t turn) noexcept;
+  [[nodiscard]] popped pop_injected(unsigned home) noexcept;
+  [[nodiscard]] popped pop_elsewhere(unsigned home) noexcept;
 
   run_queue_kind kind_;
-  unsigned stripe_count_;                       // a power of two
-  std::unique_ptr<padded_ring[]> stripes_;      // locked uses the first
+  unsigned stripe_count_;                   // a power of two
+  unsigned local_count_;                    // local: one a scheduler; else 0
+  std::unique_ptr<padded_ring[]> stripes_;  // locked and the injector are the first
+  std::unique_ptr<own_ring[]> locals_;
   std::unique_ptr<std::uint16_t[]> cpu_ranks_;  // striped: the CPUs we may use, counted; constant
   mpmc_ring ring_;
   // How many actors there is room for. Written under grow_lock_, read by spawn.
@@ -129,5 +165,32 @@ class run_queue {
   // Guards growth. No leaf: its holder allocates and takes the rings' locks. Never held at a park.
   std::mutex grow_lock_;
 };
+
+inline void run_queue::push_local(unsigned home, slot& runnable) noexcept {
+  if (!locals_[home].push(runnable)) [[unlikely]]
+    spill(home, runnable);
+}
+
+inline void run_queue::push(unsigned home, slot& runnable) noexcept {
+  if (kind_ == run_queue_kind::local) [[likely]]
+    return push_local(home, runnable);
+  push_shared(home, runnable);
+}
+
+// An actor in the ring of a scheduler that computes on must not wait for it while the others are
+// kept busy by their own.
+inline run_queue::popped run_queue::pop(unsigned home, std::uint32_t tick) noexcept {
+  if (kind_ != run_queue_kind::local) [[unlikely]]
+    return {pop_shared(home, tick)};
+  if (tick % fairness_tick == 0) [[unlikely]] {
+    if (const popped found = pop_fairly(home, tick / fairness_tick); found.first != nullptr) {
+      return found;
+    }
+  }
+  own_ring& mine = locals_[home];
+  if (slot* const next = local_count_ == 1 ? mine.pop_alone() : mine.pop()) [[likely]]
+    return {next};
+  return pop_elsewhere(home);
+}
 
 }  // namespace smarm::detail

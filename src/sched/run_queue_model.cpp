@@ -1,4 +1,4 @@
-// The three run queues under the checker.
+// The run queues under the checker.
 //
 // Proves, for two actors (three where it says so), up to three threads, and rings of two cells, so
 // that positions go round twice:
@@ -9,9 +9,14 @@
 //   - never more entries than actors, so that push always has room;
 //   - what was pushed before a fence, looks_empty behind a fence does not miss;
 //   - a ring that grows under push and pop loses nothing;
-//   - who pops while there are entries left gets one.
+//   - who pops while there are entries left gets one;
+//   - what is taken from ring to ring, or to the injector, is there once, and in time for whoever
+//     looks after the fence of whoever took it.
 // Outside: the wrap of the 64-bit positions; two spawners that grow the queue at once (a
 // std::mutex, which the checker does not see); which stripe a CPU has.
+#include <array>
+
+#include "sched/local_ring.hpp"
 #include "sched/run_queue.hpp"
 #include "sched/slot.hpp"
 #include "tests/model/protocol.hpp"
@@ -32,13 +37,22 @@ void push(Queue& queue, task& what) {
   what.news.write(what.news.read() + 1);
   queue.push(what);
 }
+template <class Ring>
+void push_own(Ring& ring, task& what) {
+  what.news.write(what.news.read() + 1);
+  model::expect(ring.push(what), "there is room");
+}
+task& count_pop(slot& popped) {
+  auto& taken = static_cast<task&>(popped);
+  taken.pops.write(taken.pops.read() + 1);
+  return taken;
+}
 // take pops, and pops again until there is something.
 template <class Queue>
 task& take(Queue& queue) {
   for (;;) {
     if (slot* const found = queue.pop()) {
-      auto& taken = static_cast<task&>(*found);
-      taken.pops.write(taken.pops.read() + 1);
+      task& taken = count_pop(*found);
       model::expect(taken.pops.read() == taken.news.read(), "a push is popped once");
       return taken;
     }
@@ -60,9 +74,9 @@ struct small_locked_ring : locked_ring {
 // the scheduler that pops has the second one.
 class striped_queue {
  public:
-  striped_queue() : queue_(run_queue_kind::striped, 2, 4) { queue_.reserve(2); }
+  striped_queue() : queue_(run_queue_kind::striped, 2, 2, 4) { queue_.reserve(2); }
   void push(slot& runnable) noexcept { queue_.push(runnable.index, runnable); }
-  slot* pop() noexcept { return queue_.pop(1, 1); }
+  slot* pop() noexcept { return queue_.pop(1, 1).first; }
   [[nodiscard]] bool looks_empty() const noexcept { return queue_.looks_empty(); }
 
  private:
@@ -164,24 +178,28 @@ void push_against_pop(Queue& queue) {
   model::expect(queue.looks_empty(), "nothing is left");
 }
 
-template <class Queue>
-void a_look_behind_a_fence(Queue& queue) {
+template <class Push, class LooksEmpty>
+void look_behind_a_fence(Push push_one, LooksEmpty looks_empty) {
   task a(0);
   atomic<int> parked{0};
   bool seen_parked = false;
   bool seen_work = false;
   model::parallel(
       [&] {
-        queue.push(a);
+        push_one(a);
         fence(seq_cst);
         seen_parked = parked.load(relaxed) != 0;
       },
       [&] {
         parked.store(1, relaxed);
         fence(seq_cst);
-        seen_work = !queue.looks_empty();
+        seen_work = !looks_empty();
       });
   model::expect(seen_parked || seen_work, "of two fences one is first");
+}
+template <class Queue>
+void a_look_behind_a_fence(Queue& queue) {
+  look_behind_a_fence([&](task& a) { queue.push(a); }, [&] { return queue.looks_empty(); });
 }
 
 PROTOCOL(queue_mpmc_two_producers_and_a_drain) { two_producers_and_a_drain(ring_of_two); }
@@ -255,9 +273,199 @@ PROTOCOL(queue_striped_look_behind_a_fence) {
   striped_queue queue;
   a_look_behind_a_fence(queue);
 }
+// What only the owner may push to, and two of them; the injector is a locked ring as above.
+using two_entries = local_ring<2>;
+
+PROTOCOL(queue_local_two_thieves) {
+  two_entries ring;
+  task a(0);
+  task b(1);
+  task* first = nullptr;
+  task* second = nullptr;
+  model::parallel(
+      [&] {
+        push_own(ring, a);
+        push_own(ring, b);
+      },
+      [&] { first = &take(ring); }, [&] { second = &take(ring); });
+  model::expect(first != second, "two actors, each once");
+  model::expect(ring.pop() == nullptr && ring.looks_empty(), "nothing is left");
+}
+PROTOCOL(queue_local_an_entry_each) {
+  two_entries ring;
+  task a(0);
+  task b(1);
+  push_own(ring, a);
+  push_own(ring, b);
+  slot* first = nullptr;
+  slot* second = nullptr;
+  model::parallel([&] { first = ring.pop(); }, [&] { second = ring.pop(); });
+  model::expect(first != nullptr && second != nullptr && first != second, "each finds one");
+}
+// The owner fills the ring again as soon as a thief has made room: positions 0 to 3 in two entries.
+PROTOCOL(queue_local_lap) {
+  two_entries ring;
+  std::array<task, 4> all{task(0), task(1), task(2), task(3)};
+  model::parallel(
+      [&] {
+        for (task& each : all) {
+          each.news.write(1);
+          while (!ring.push(each)) model::pause();
+        }
+      },
+      [&] {
+        for (task& each : all) model::expect(&take(ring) == &each, "the oldest first");
+      });
+  model::expect(ring.looks_empty(), "nothing is left");
+}
+// The owner pops and pushes on while a thief takes from the same end.
+PROTOCOL(queue_local_owner_against_thief) {
+  two_entries ring;
+  task a(0);
+  task b(1);
+  task c(2);
+  push_own(ring, a);
+  push_own(ring, b);
+  int popped = 0;
+  model::parallel(
+      [&] {
+        if (slot* const got = ring.pop()) {
+          count_pop(*got);
+          ++popped;
+        }
+        push_own(ring, c);
+      },
+      [&] {
+        if (slot* const got = ring.pop()) count_pop(*got);
+      });
+  while (slot* const got = ring.pop()) {
+    count_pop(*got);
+    ++popped;
+  }
+  model::expect(a.pops.read() == 1 && b.pops.read() == 1 && c.pops.read() == 1, "each once");
+}
+// Half of three goes over, while the owner pops and pushes.
+PROTOCOL(queue_local_steal) {
+  local_ring<4> victim;
+  local_ring<4> mine;
+  std::array<task, 4> all{task(0), task(1), task(2), task(3)};
+  for (int i = 0; i < 3; ++i) push_own(victim, all[i]);
+  model::parallel(
+      [&] {
+        if (slot* const got = victim.pop()) count_pop(*got);
+        push_own(victim, all[3]);
+      },
+      [&] {
+        std::uint32_t taken = 0;
+        if (slot* const got = mine.steal_from(victim, taken)) count_pop(*got);
+        model::expect(taken == 1 || taken == 2, "half, rounded up");
+      });
+  while (slot* const got = mine.pop()) count_pop(*got);
+  while (slot* const got = victim.pop()) count_pop(*got);
+  for (task& each : all) model::expect(each.pops.read() == 1, "each once");
+}
+// What is stolen may have been pushed just now.
+PROTOCOL(queue_local_steal_against_push) {
+  local_ring<4> victim;
+  local_ring<4> mine;
+  task a(0);
+  bool stolen = false;
+  model::parallel([&] { push_own(victim, a); },
+                  [&] {
+                    std::uint32_t taken = 0;
+                    if (slot* const got = mine.steal_from(victim, taken)) {
+                      model::expect(count_pop(*got).news.read() == 1, "what came with it");
+                      stolen = true;
+                    }
+                  });
+  model::expect(stolen == victim.looks_empty() && mine.looks_empty(), "it is there once");
+  task b(1);
+  push_own(mine, b);
+  model::expect(mine.pop() == &b, "the ring of the thief is whole");
+}
+// Two thieves take halves of one ring, and the second also of what the first has taken.
+PROTOCOL(queue_local_thief_of_a_thief) {
+  local_ring<4> victim;
+  local_ring<4> mine;
+  std::array<task, 3> all{task(0), task(1), task(2)};
+  for (task& each : all) push_own(victim, each);
+  model::parallel(
+      [&] {
+        std::uint32_t taken = 0;
+        if (slot* const got = mine.steal_from(victim, taken)) count_pop(*got);
+      },
+      [&] {
+        if (slot* const got = mine.pop()) count_pop(*got);
+        if (slot* const got = victim.pop()) count_pop(*got);
+      });
+  while (slot* const got = mine.pop()) count_pop(*got);
+  while (slot* const got = victim.pop()) count_pop(*got);
+  for (task& each : all) model::expect(each.pops.read() == 1, "each once");
+}
+PROTOCOL(queue_local_look_behind_a_fence) {
+  two_entries ring;
+  look_behind_a_fence([&](task& a) { push_own(ring, a); }, [&] { return ring.looks_empty(); });
+}
+
+// Two schedulers with rings of four (few_in_models): the fifth push gives the older half to the
+// injector, from which the other scheduler takes meanwhile, or from the ring.
+PROTOCOL(queue_local_spill) {
+  run_queue queue(run_queue_kind::local, 2, 2, 8);
+  queue.reserve(8);
+  std::array<task, 5> all{task(0), task(1), task(2), task(3), task(4)};
+  for (int i = 0; i < 4; ++i) queue.push(0, all[i]);
+  model::parallel([&] { queue.push(0, all[4]); },
+                  [&] {
+                    const run_queue::popped got = queue.pop(1, 1);
+                    model::expect(got.first != nullptr, "there are four");
+                    count_pop(*got.first);
+                  });
+  for (int i = 0; i < 4; ++i) {
+    const run_queue::popped got = queue.pop(0, 1);
+    model::expect(got.first != nullptr, "none is lost");
+    count_pop(*got.first);
+  }
+  for (task& each : all) model::expect(each.pops.read() == 1, "each once");
+  model::expect(queue.looks_empty(), "nothing is left");
+}
+// What a scheduler has moved from the injector to its ring: whoever looks behind a fence sees it,
+// or the scheduler, told that it has moved something, sees behind its own that somebody sleeps.
+PROTOCOL(queue_local_what_was_moved_is_seen) {
+  run_queue queue(run_queue_kind::local, 2, 2, 4);
+  queue.reserve(4);
+  std::array<task, 2> all{task(0), task(1)};
+  for (task& each : all) queue.push_from_outside(each);
+  atomic<int> parked{0};
+  bool seen_parked = false;
+  bool seen_work = false;
+  model::parallel(
+      [&] {
+        const run_queue::popped got = queue.pop(1, 1);
+        count_pop(*got.first);
+        if (got.moved) fence(seq_cst);
+        seen_parked = parked.load(relaxed) != 0;
+      },
+      [&] {
+        parked.store(1, relaxed);
+        fence(seq_cst);
+        seen_work = !queue.looks_empty();
+      });
+  model::expect(seen_parked || seen_work, "of two fences one is first");
+}
+PROTOCOL(queue_local_pop_against_steal) {
+  run_queue queue(run_queue_kind::local, 2, 2, 4);
+  queue.reserve(4);
+  std::array<task, 2> all{task(0), task(1)};
+  for (task& each : all) queue.push(0, each);
+  std::array<slot*, 2> got{};
+  model::parallel([&] { got[0] = queue.pop(0, 1).first; }, [&] { got[1] = queue.pop(1, 1).first; });
+  model::expect(got[0] != nullptr && got[1] != nullptr && got[0] != got[1], "each finds one");
+  model::expect(queue.looks_empty(), "nothing is left");
+}
+
 // A spawner that grows the queue, and one that finds the room there and relies on it.
 PROTOCOL(queue_reserve_against_reserve) {
-  run_queue queue(run_queue_kind::striped, 2, 4);
+  run_queue queue(run_queue_kind::striped, 2, 2, 4);
   task a(0);
   queue.reserve(1);
   task b(1);
@@ -270,7 +478,8 @@ PROTOCOL(queue_reserve_against_reserve) {
         queue.reserve(1);
         queue.push(1, b);
       });
-  model::expect(queue.pop(0, 1) != nullptr && queue.pop(0, 1) != nullptr, "both are there");
+  model::expect(queue.pop(0, 1).first != nullptr && queue.pop(0, 1).first != nullptr,
+                "both are there");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/assert.hpp"
+#include "base/cpu_limit.hpp"
 #include "base/futex.hpp"
 #include "fiber/overflow.hpp"
 #include "sched/lookup.hpp"
@@ -45,14 +46,6 @@ namespace {
 
 constinit core_pool cores;
 
-unsigned usable_cpus() noexcept {
-  cpu_set_t set;
-  // More CPUs than the set has room for: then as many schedulers as it can count.
-  if (sched_getaffinity(0, sizeof set, &set) != 0)
-    return std::max(1U, std::thread::hardware_concurrency());
-  return std::max(1U, static_cast<unsigned>(CPU_COUNT(&set)));
-}
-
 template <class T>
 void check_range(const char* field, T value, T low, T high) {
   if (value >= low && value <= high) return;
@@ -67,8 +60,8 @@ config checked(config how) {
   check_range("blocking_threads_max", how.blocking_threads_max, 1U, 4096U);
   check_range<std::int64_t>("blocking_idle (ms)", how.blocking_idle.count(), 0, 3'600'000);
   check_range("run_queue", static_cast<int>(how.run_queue), 0,
-              static_cast<int>(run_queue_kind::striped));
-  if (how.schedulers == 0) how.schedulers = std::min(usable_cpus(), 1024U);
+              static_cast<int>(run_queue_kind::local));
+  if (how.schedulers == 0) how.schedulers = std::min(default_schedulers(), 1024U);
   return how;
 }
 
@@ -177,7 +170,7 @@ void runtime_core::destroy(runtime_core& core) noexcept {
   }
   // Spawns from outside must fail from here on, and then what they have queued is ended.
   core.life_.close();
-  while (slot* const queued = core.work_->queue.pop(0, 1)) {
+  while (slot* const queued = core.work_->queue.pop(0, 1).first) {
     queued->state.try_claim();
     scheduler::end_unstarted(*queued, exit_reason::stopped());
     core.schedulers_[0]->give_slot(*queued);
@@ -268,8 +261,8 @@ void runtime_core::end_claim() noexcept {
 
 // ---- counts and the verdict ------------------------------------------------------------------
 
-std::error_code runtime_core::admit(bool from_inside) noexcept {
-  switch (life_.admit(from_inside, settings_.max_actors)) {
+std::error_code runtime_core::admit(picker* inside) noexcept {
+  switch (inside != nullptr ? inside->admit() : life_.admit(false, settings_.max_actors)) {
     case run_life::admission::admitted:
       return {};
     case run_life::admission::ended:
@@ -338,6 +331,7 @@ runtime_counts runtime_core::counts() const noexcept {
   const stack_pool::counters stacks = stacks_->count();
   runtime_counts now;
   now.actors = life_.actors();
+  for (const auto& each : schedulers_) now.actors -= std::min(now.actors, each->spare_counts());
   // relaxed: a count. The last stack is the runtime's own unless it is lent.
   now.stacks_in_use = stacks.in_use - (last_stack_lent_.load(relaxed) ? 0 : 1);
   now.stacks_cached = stacks.cached;

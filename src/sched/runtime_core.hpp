@@ -45,7 +45,7 @@ class runtime_core final : private idle_duties {
   void end_claim() noexcept;
 
   // admit counts a new actor; the error says why it may not be.
-  [[nodiscard]] std::error_code admit(bool from_inside) noexcept;
+  [[nodiscard]] std::error_code admit(picker* inside) noexcept;
   // operation_finished counts an operation out, and wakes the schedulers if it was the last thing
   // that kept the run going.
   void operation_finished() noexcept;

@@ -22,7 +22,7 @@
 #include "base/assert.hpp"
 #include "tests/support/actors_test.hpp"
 #include "tests/support/counted.hpp"
-#include "tests/support/nine_ways_test.hpp"
+#include "tests/support/every_way_test.hpp"
 
 namespace smarm {
 namespace {
@@ -295,7 +295,7 @@ TEST(runtime_config, absurd_values_are_refused_by_field_and_range) {
   add([](config& c) { c.blocking_threads_max = 4097; }, "blocking_threads_max", "1 to 4096");
   add([](config& c) { c.blocking_idle = -1ms; }, "blocking_idle", "0 to 3600000");
   add([](config& c) { c.blocking_idle = 2h; }, "blocking_idle", "0 to 3600000");
-  add([](config& c) { c.run_queue = static_cast<run_queue_kind>(3); }, "run_queue", "0 to 2");
+  add([](config& c) { c.run_queue = static_cast<run_queue_kind>(4); }, "run_queue", "0 to 3");
   for (const absurd& one : all) {
     SCOPED_TRACE(one.field);
     try {
@@ -318,8 +318,8 @@ TEST(runtime_config, the_smallest_runtime_works) {
   how.schedulers = 1;
   how.max_actors = 1;
   how.stack_size = std::size_t{16} << 10;
-  for (const run_queue_kind kind :
-       {run_queue_kind::locked, run_queue_kind::mpmc, run_queue_kind::striped}) {
+  for (const run_queue_kind kind : {run_queue_kind::locked, run_queue_kind::mpmc,
+                                    run_queue_kind::striped, run_queue_kind::local}) {
     how.run_queue = kind;
     EXPECT_EQ(run(how,
                   [] {
@@ -334,8 +334,8 @@ TEST(runtime_config, the_smallest_runtime_works) {
 TEST(runtime_config, a_hundred_and_twenty_eight_schedulers_work) {
   config how;
   how.schedulers = 128;
-  for (const run_queue_kind kind :
-       {run_queue_kind::locked, run_queue_kind::mpmc, run_queue_kind::striped}) {
+  for (const run_queue_kind kind : {run_queue_kind::locked, run_queue_kind::mpmc,
+                                    run_queue_kind::striped, run_queue_kind::local}) {
     how.run_queue = kind;
     const int sum = run(how, [] {
       std::vector<join_handle<int>> all;

@@ -1,5 +1,5 @@
 // Goal: what run, spawn, join and the handles promise in normal running and in misuse. Method: each
-// promise by a small program, on all three run queues at 1, 2 and 8 schedulers; the fixture fails
+// promise by a small program, on all run queues at 1, 2 and 8 schedulers; the fixture fails
 // on whatever is left behind.
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@
 #include <smarm/this_actor.hpp>
 
 #include "tests/support/counted.hpp"
-#include "tests/support/nine_ways_test.hpp"
+#include "tests/support/every_way_test.hpp"
 
 namespace smarm {
 namespace {
@@ -30,8 +30,8 @@ using test::counted;
 using test::ledger;
 using test::scaled;
 
-using runtime_test = test::nine_ways_test;
-SMARM_TEST_NINE_WAYS(runtime_test);
+using runtime_test = test::every_way_test;
+SMARM_TEST_EVERY_WAY(runtime_test);
 
 TEST_P(runtime_test, run_returns_what_root_returned) {
   EXPECT_EQ(run([] { return 42; }), 42);

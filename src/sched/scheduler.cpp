@@ -62,7 +62,7 @@ bool scheduler::give_last_stack(slot& fresh, std::error_code why) noexcept {
   const stack_span last = core_.take_last_stack();
   if (last.empty()) {
     fresh.state.yield_return();
-    work_.enqueue(stripe(), fresh);
+    enqueue(fresh);
     return false;
   }
   fresh.body->why = core_.no_stack_reason(why);
@@ -122,7 +122,7 @@ void scheduler::finish_previous(switch_message message) noexcept {
     case leaving::yielding:
       previous->migration_tried = true;  // no park: a yield stays cheap in debug builds too
       previous->state.yield_return();
-      work_.enqueue(stripe(), *previous);
+      enqueue(*previous);
       return;
     case leaving::ended: {
       const stack_span stack = std::exchange(previous->context.stack, {});
@@ -136,7 +136,7 @@ void scheduler::finish_previous(switch_message message) noexcept {
         }
       }
       give_slot(*previous);
-      work_.life.discharge();
+      discharge();
       return;
     }
   }
@@ -241,7 +241,7 @@ void scheduler::run() noexcept {
   current_thread().scheduler = this;
   adopt_thread(idle_);
   const signal_stack overflow_stack;
-  find_stripe();
+  find_home();
   while (slot* const next = next_or_end()) {
     if (!next->has_started && !give_stack(*next, nullptr)) continue;
     set_running(*next);

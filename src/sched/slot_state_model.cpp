@@ -32,11 +32,12 @@ struct word_model {
     model::name(news, "news");
   }
 
-  // enqueue stands for the push to a run queue: a token that orders nothing.
-  void enqueue() { tokens.fetch_add(1, relaxed); }
+  // enqueue stands for the push to a run queue: who pops comes after who pushed, as
+  // run_queue_model.cpp proves.
+  void enqueue() { tokens.fetch_add(1, release); }
   // claim stands for a scheduler that pops the actor and runs it on.
   void claim() {
-    tokens.await([](std::uint32_t n) { return n != 0; }, relaxed);
+    tokens.await([](std::uint32_t n) { return n != 0; }, acquire);
     model::expect(tokens.fetch_sub(1, relaxed) == 1, "an actor is queued once");
     state.try_claim();
     static_cast<void>(context.read());
@@ -99,6 +100,59 @@ PROTOCOL(slot_park_against_unpark) {
         slot.claim();
         model::expect(slot.news.read() == 1, "the news of the wake");
       });
+}
+
+// Whoever finds the actor alive sees its fields, also when it has been claimed since.
+PROTOCOL(slot_found_alive_while_it_is_claimed) {
+  slot_state state;
+  model::cell<int> fields{0};
+  atomic<int> queued{0};
+  model::parallel(
+      [&] {
+        fields.write(1);
+        state.publish_queued();
+        queued.store(1, release);
+      },
+      [&] {
+        queued.await([](int now) { return now == 1; }, acquire);
+        state.try_claim();
+        state.yield_return();
+      },
+      [&] {
+        if (state.is_live(1)) model::expect(fields.read() == 1, "the fields of the actor");
+      });
+}
+
+// A stop that comes late, when the slot has its next actor, does not undo the stop of that one.
+PROTOCOL(slot_late_stop_of_the_actor_before) {
+  slot_state state;
+  state.publish_queued();
+  state.try_claim();
+  model::parallel([&] { static_cast<void>(state.request_stop(1)); },
+                  [&] {
+                    state.set_done();
+                    model::expect(state.reclaim(), "there are generations left");
+                    state.publish_queued();
+                    state.try_claim();
+                    model::expect(state.request_stop(2) == stop_result::requested, "it runs");
+                  });
+  model::expect(state.peek().stop_requested(), "the stop is not lost");
+}
+
+// The last shield goes while the wake of an open wait comes.
+PROTOCOL(slot_wake_while_the_shield_goes) {
+  word_model slot;
+  const std::uint64_t ticket = slot.state.begin_wait(false);
+  slot.state.set_shield();
+  bool noted = false;
+  model::parallel(
+      [&] {
+        slot.state.clear_shield();
+        noted = slot.state.consume_notification();
+        if (!noted) slot.park();
+      },
+      [&] { model::expect(slot.wake(ticket) != unparked::stale, "the only wake is never stale"); });
+  if (!noted) slot.claim();
 }
 
 PROTOCOL(slot_two_unparkers_one_enqueue) {

@@ -17,6 +17,7 @@ enum class run_state : std::uint8_t {
 class slot_word {
  public:
   static constexpr std::uint64_t state_mask = 0x7;
+  // Of a copy only: the word itself never has it, see slot_state.
   static constexpr std::uint64_t stop_flag = 1U << 3;
   static constexpr std::uint64_t shield_flag = 1U << 4;
   static constexpr std::uint64_t done_flag = 1U << 5;

@@ -21,7 +21,7 @@
 #include "sched/wait.hpp"
 #include "tests/support/actors_test.hpp"
 #include "tests/support/counted.hpp"
-#include "tests/support/nine_ways_test.hpp"
+#include "tests/support/every_way_test.hpp"
 #include "tests/support/seed.hpp"
 
 namespace smarm {

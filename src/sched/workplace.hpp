@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -36,17 +37,23 @@ class idle_duties {
 struct workplace {
   // `cpus` is how many of the schedulers can run at the same time. Throws std::bad_alloc.
   workplace(const config& how, unsigned cpus, run_life& counts, idle_duties& others)
-      : queue(how.run_queue, std::min(how.schedulers, cpus), how.max_actors),
+      : queue(how.run_queue, how.schedulers, std::min(how.schedulers, cpus), how.max_actors),
         sleepers(how.schedulers, cpus),
         life(counts),
+        actors_max(how.max_actors),
         duties(others) {
     pickers.reserve(how.schedulers);
   }
 
-  // enqueue makes a queued actor runnable, from any thread that keeps the workplace in being:
-  // publish, then wake one scheduler if one sleeps.
-  void enqueue(unsigned stripe, slot& runnable) noexcept {
-    queue.push(stripe, runnable);
+  // enqueue makes a queued actor runnable: publish, then wake one scheduler if one sleeps. By the
+  // scheduler whose home that is (run_queue).
+  void enqueue(unsigned home, slot& runnable) noexcept {
+    queue.push(home, runnable);
+    sleepers.wake_one_if_idle();
+  }
+  // enqueue_from_outside: by any thread that keeps the workplace in being.
+  void enqueue_from_outside(slot& runnable) noexcept {
+    queue.push_from_outside(runnable);
     sleepers.wake_one_if_idle();
   }
 
@@ -54,6 +61,7 @@ struct workplace {
   coordinator sleepers;
   class timers timers;
   run_life& life;
+  const std::size_t actors_max;
   idle_duties& duties;
   std::vector<picker*> pickers;  // one a scheduler, in order; constant while any of them runs
 };

@@ -16,7 +16,7 @@ namespace smarm::detail {
 namespace {
 
 // So many sends an actor may be ahead of the receiver before it gives way: the cells then are still
-// in the first cache when they come back.
+// in the first cache when they come back. It looks once in a block of the count.
 constexpr std::uint64_t send_budget = 256;
 
 // LIMIT: a sender between its append and its link has a store left to do; if that takes longer it
@@ -53,13 +53,14 @@ channel_core::channel_core(const value_type& type, std::size_t capacity)
     : tail_(reinterpret_cast<std::uintptr_t>(&stub_)),
       head_(&stub_),
       type_(type),
+      cells_(type),
       room_(capacity == 0 ? nullptr
                           : std::make_unique<permits>(static_cast<std::int64_t>(capacity))),
       capacity_(capacity) {}
 
 channel_core::~channel_core() {
   // The receiver has drained it, so head_ is the last node.
-  if (head_ != &stub_) cell_free(type_, cell_of(head_));
+  if (head_ != &stub_) cells_.free(type_, cell_of(head_));
 }
 
 void channel_core::release_one() noexcept {
@@ -93,9 +94,12 @@ bool channel_core::is_closed() const noexcept {
 }
 
 std::size_t channel_core::size() const noexcept {
-  // relaxed: two counts that move on; a hint.
+  // relaxed, all: counts that move on; a hint. Where one has just gone past a block that is not
+  // counted yet, it seems to be behind what was received.
   const std::uint64_t received = received_.load(relaxed);
-  const std::uint64_t sent = sent_.load(relaxed);
+  std::uint64_t sent = sent_blocks_.load(relaxed) * block;
+  sent += count_in(tail_.load(relaxed));  // relaxed: as above
+  if (sent < received) sent += block;
   return sent > received ? sent - received : 0;
 }
 
@@ -109,8 +113,8 @@ void channel_core::give_way() const {
 void* channel_core::reserve() {
   stop_point();
   if (is_closed()) return nullptr;
-  if (sent_.load(relaxed) % send_budget == send_budget - 1) give_way();  // relaxed: a hint
-  return cell_allocate(type_);
+  if (count_in(tail_.load(relaxed)) == block - 1) give_way();  // relaxed: a hint
+  return cells_.allocate(type_);
 }
 
 void* channel_core::try_reserve(channel_status& why) {
@@ -122,7 +126,7 @@ void* channel_core::try_reserve(channel_status& why) {
     why = channel_status::unready;
     return nullptr;
   }
-  return cell_allocate(type_);
+  return cells_.allocate(type_);
 }
 
 bool channel_core::append(void* cell) noexcept {
@@ -133,9 +137,8 @@ bool channel_core::append(void* cell) noexcept {
     if ((tail & receiver_gone) != 0) return false;
     // release: publishes our null link to the sender that comes next, which else could have its
     // link overwritten by it. acquire: pairs with that, and with wait(): publishes waker_.
-  } while (
-      !tail_.compare_exchange_weak(tail, reinterpret_cast<std::uintptr_t>(last), acq_rel, relaxed));
-  sent_.fetch_add(1, relaxed);  // relaxed: a count
+  } while (!tail_.compare_exchange_weak(tail, tail_after(tail, last), acq_rel, relaxed));
+  if (count_in(tail) == block - 1) sent_blocks_.fetch_add(1, relaxed);  // relaxed: a count
   node* const previous = node_in(tail);
   // release, both: pairs with oldest() and wait_for_link: publishes the value, and that waker_ has
   // been read (invariant 3).
@@ -218,7 +221,7 @@ void* channel_core::front(deadline until, channel_status& why) {
 bool channel_core::wait(deadline until) {
   const waker wake = begin_wait();
   waker_.store(wake);
-  std::uintptr_t empty = reinterpret_cast<std::uintptr_t>(head_);
+  std::uintptr_t empty = empty_tail();
   // release: publishes waker_ to whoever clears the tag (append, drop_sender). relaxed on failure:
   // something came, and oldest() looks.
   if (!tail_.compare_exchange_strong(empty, empty | receiver_waits, release, relaxed)) return true;
@@ -233,7 +236,7 @@ bool channel_core::wait(deadline until) {
 
 // withdraw takes the tag back; false: a sender was faster, and what it brings is on its way.
 bool channel_core::withdraw() noexcept {
-  std::uintptr_t waiting = reinterpret_cast<std::uintptr_t>(head_) | receiver_waits;
+  std::uintptr_t waiting = empty_tail() | receiver_waits;
   // relaxed: nothing is published by giving up.
   return tail_.compare_exchange_strong(waiting, waiting & ~receiver_waits, relaxed, relaxed);
 }
@@ -242,7 +245,7 @@ bool channel_core::withdraw() noexcept {
 void channel_core::advance(node* next) noexcept {
   node* const old = head_;
   head_ = next;
-  if (old != &stub_) cell_free(type_, cell_of(old));
+  if (old != &stub_) cells_.free(type_, cell_of(old));
   // relaxed: only the receiver writes it.
   received_.store(received_.load(relaxed) + 1, relaxed);
 }
@@ -297,7 +300,7 @@ void channel_close_receiver(channel_core& core) { core.close_receiver(); }
 void channel_drop_receiver(channel_core& core) noexcept { core.drop_receiver(); }
 void* channel_reserve(channel_core& core) { return core.reserve(); }
 void* channel_try_reserve(channel_core& core, channel_status& why) { return core.try_reserve(why); }
-void channel_unreserve(channel_core& core, void* cell) noexcept { cell_free(core.type(), cell); }
+void channel_unreserve(channel_core& core, void* cell) noexcept { core.free_cell(cell); }
 channel_status channel_send(channel_core& core, void* cell, deadline until) {
   return core.send(cell, until);
 }

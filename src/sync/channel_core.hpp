@@ -1,8 +1,9 @@
 // channel_core is the queue of a channel: a linked list that many append to with one exchange each
 // and one takes from without any.
 //
-// tail_ holds the last node and, in its lowest bits, what a sender has to know at the moment it
-// appends: that the receiver waits, or is gone.
+// tail_ holds the last node; in its lowest bits what a sender has to know at the moment it appends,
+// that the receiver waits, or is gone; and in eight bits above the address how many have been
+// appended, modulo 256, so that a message costs one exchange and not a second one for its count.
 //
 // Invariants
 //   1. head_ is the node before the oldest value: its own value has been received (or it is the
@@ -18,7 +19,10 @@
 //      before, the one that set it can see. So a value is refused, or received, or destroyed with
 //      the receiver, and never left behind in a queue that nobody looks at.
 //   5. `senders_gone` is set by the last sender, after all appends.
-//   6. References: the senders together hold one, the receiver one. Who appends holds a sender.
+//   6. Where nothing is queued the count in tail_ is received_, modulo 256. Who takes it past 255
+//   adds
+//      one to sent_blocks_.
+//   7. References: the senders together hold one, the receiver one. Who appends holds a sender.
 // Threads: append, the sender calls: any. The receiver calls: one at a time.
 //
 // Why a compare-exchange for the append and not a plain exchange, which never has to try again: the
@@ -36,8 +40,8 @@
 #include <smarm/detail/channel_core.hpp>
 
 #include "base/atomic.hpp"
+#include "fiber/block_pool.hpp"
 #include "sched/wait.hpp"
-#include "sync/block_pool.hpp"
 #include "sync/cell_pool.hpp"
 #include "sync/permits.hpp"
 #include "sync/waker_cell.hpp"
@@ -75,16 +79,36 @@ class channel_core {
   [[nodiscard]] bool is_closed() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
-  [[nodiscard]] const value_type& type() const noexcept { return type_; }
+  // An empty cell, and back with one that has not been sent. Throws std::bad_alloc.
+  [[nodiscard]] void* allocate_cell() const { return cells_.allocate(type_); }
+  void free_cell(void* cell) const noexcept { cells_.free(type_, cell); }
 
  private:
   static constexpr std::uintptr_t receiver_waits = 1;
   static constexpr std::uintptr_t senders_gone = 2;
   static constexpr std::uintptr_t receiver_gone = 4;
   static constexpr std::uintptr_t tags = receiver_waits | senders_gone | receiver_gone;
+  // The kernel gives no addresses beyond 48 bits unless asked to; the top byte is left alone, which
+  // some processors let the allocator mark.
+  static constexpr unsigned count_shift = 48;
+  static constexpr std::uintptr_t count_one = std::uintptr_t{1} << count_shift;
+  static constexpr std::uintptr_t count_mask = std::uintptr_t{0xff} << count_shift;
+  static constexpr std::uint64_t block = 256;
 
   [[nodiscard]] static node* node_in(std::uintptr_t tail) noexcept {
-    return reinterpret_cast<node*>(tail & ~tags);
+    return reinterpret_cast<node*>(tail & ~(tags | count_mask));
+  }
+  [[nodiscard]] static std::uint64_t count_in(std::uintptr_t tail) noexcept {
+    return (tail & count_mask) >> count_shift;
+  }
+  // tail_after is the tail when `last` has been appended to `tail`.
+  [[nodiscard]] static std::uintptr_t tail_after(std::uintptr_t tail, node* last) noexcept {
+    return reinterpret_cast<std::uintptr_t>(last) | ((tail + count_one) & count_mask);
+  }
+  // empty_tail is the tail when the receiver has taken all. By the receiver.
+  [[nodiscard]] std::uintptr_t empty_tail() const noexcept {
+    return reinterpret_cast<std::uintptr_t>(head_) |
+           (received_.load(relaxed) << count_shift & count_mask);  // relaxed: own
   }
 
   ~channel_core();
@@ -100,8 +124,8 @@ class channel_core {
 
   // What every append touches. Written by senders and, for the tags, by the receiver.
   alignas(64) atomic<std::uintptr_t> tail_;
-  atomic<std::uint64_t> sent_{0};  // appends so far; a count for hints and for give_way
-  waker_cell waker_;               // see invariant 3
+  waker_cell waker_;                      // see invariant 3
+  atomic<std::uint64_t> sent_blocks_{0};  // invariant 6; a count for hints and for give_way
 
   // The receiver's.
   node* head_;
@@ -112,11 +136,13 @@ class channel_core {
   atomic<std::uint32_t> senders_{1};
   atomic<std::uint32_t> references_{2};
   const value_type& type_;
+  const cell_layout cells_;
   std::unique_ptr<permits> room_;  // of a bounded channel
   std::size_t capacity_;
   node stub_;  // the first head_
 };
 
-static_assert(sizeof(channel_core) == pooled_size_max, "a channel is two cache lines of the pool");
+static_assert(sizeof(channel_core) == 128,
+              "a channel is two cache lines, and so the pool aligns it");
 
 }  // namespace smarm::detail

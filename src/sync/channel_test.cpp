@@ -161,6 +161,31 @@ TEST_P(channel_test, sizes_are_told) {
   });
 }
 
+// The count in the tail goes round every 256 values.
+TEST_P(channel_test, the_size_is_right_through_many_rounds_of_its_count) {
+  run([] {
+    auto [tx, rx] = channel<int>();
+    std::size_t queued = 0;
+    for (int round = 0; round < 8; ++round) {
+      for (int i = 0; i < 300; ++i) {
+        tx.send(i);
+        ASSERT_EQ(rx.size(), ++queued);
+      }
+      for (int i = 0; i < 150; ++i) {
+        (void)rx.recv();
+        ASSERT_EQ(rx.size(), --queued);
+      }
+    }
+    while (queued > 0) {
+      (void)rx.recv();
+      ASSERT_EQ(rx.size(), --queued);
+    }
+    EXPECT_EQ(rx.recv_for(1ms).error(), recv_error::timed_out);
+    tx.send(1);
+    EXPECT_EQ(rx.size(), 1U);
+  });
+}
+
 TEST_P(channel_test, every_value_is_destroyed_once) {
   ledger book;
   run([&book] {

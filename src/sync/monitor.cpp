@@ -74,7 +74,7 @@ class oneshot_hook final : public monitor_hook {
 class channel_hook final : public monitor_hook {
  public:
   channel_hook(pid target, const sender<down>& into)
-      : monitor_hook(target), into_(into), cell_(cell_allocate(core().type())) {}
+      : monitor_hook(target), into_(into), cell_(core().allocate_cell()) {}
   ~channel_hook() override { abandon(); }
 
  private:
@@ -85,12 +85,12 @@ class channel_hook final : public monitor_hook {
     down* const value = ::new (cell) down(std::move(news));
     if (!core().append(cell)) {  // the receiver is gone
       std::destroy_at(value);
-      cell_free(core().type(), cell);
+      core().free_cell(cell);
     }
     into_.close();
   }
   void abandon() noexcept override {
-    if (cell_ != nullptr) cell_free(core().type(), std::exchange(cell_, nullptr));
+    if (cell_ != nullptr) core().free_cell(std::exchange(cell_, nullptr));
     into_.close();
   }
 

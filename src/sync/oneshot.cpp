@@ -16,8 +16,8 @@
 
 #include "base/assert.hpp"
 #include "base/atomic.hpp"
+#include "fiber/block_pool.hpp"
 #include "sched/wait.hpp"
-#include "sync/block_pool.hpp"
 #include "sync/wait_list.hpp"
 #include "sync/waker_cell.hpp"
 

@@ -42,12 +42,12 @@ actor::actor() {
 
 void actor::enqueue() noexcept {
   if (the_cast.deliver != nullptr) return the_cast.deliver(*this);
-  tokens.fetch_add(1, detail::relaxed);
+  tokens.fetch_add(1, detail::release);
 }
 
 void actor::resume() noexcept {
   const std::uint32_t before = taken++;
-  tokens.await([before](std::uint32_t now) { return now > before; }, detail::relaxed);
+  tokens.await([before](std::uint32_t now) { return now > before; }, detail::acquire);
   state.try_claim();
 }
 
@@ -118,11 +118,6 @@ namespace {
 
 bool is_unwinding() noexcept { return std::uncaught_exceptions() != 0; }
 
-bool stop_is_pending(const slot& self) noexcept {
-  const slot_word now = self.state.peek();
-  return now.stop_requested() && !now.is_shielded();
-}
-
 void throw_stop() {
   if (!is_unwinding()) throw forced_stop{};
 }
@@ -160,7 +155,7 @@ void waker::wake() const noexcept {
   if (!*this) return;
   actor& target = wait_access::actor_of(*this);
   const std::uint64_t ticket = wait_access::ticket_of(*this);
-  if (target.state.status().ticket() != ticket) return;
+  if (!target.state.is_open(ticket)) return;
   if (target.state.unpark(ticket) != slot_state::unparked::must_enqueue) return;
   target.enqueue();
 }
@@ -185,9 +180,9 @@ wait_outcome park(const waker& wait, wait_reason reason, deadline until) {
     self.drop_shield();
     return outcome;
   }
-  if (stop_is_pending(self)) throw_stop();
+  if (self.state.stop_is_pending()) throw_stop();
   const wait_outcome outcome = park_actor(self, wait, until);
-  if (stop_is_pending(self)) throw_stop();
+  if (self.state.stop_is_pending()) throw_stop();
   return outcome;
 }
 
@@ -202,7 +197,7 @@ wait_outcome park_through_stop(const waker& wait, wait_reason reason, deadline u
 
 void stop_point() {
   if (actor* const self = under_model::current()) {
-    if (stop_is_pending(*self)) throw_stop();
+    if (self->state.stop_is_pending()) throw_stop();
   }
 }
 

@@ -3,8 +3,8 @@
 // actor that parks saves no context and picks no other one to run, and whoever makes it runnable
 // leaves a token where production has a run queue and a switch.
 //
-// The token is relaxed: it orders nothing, so that what the waker wrote is visible after the wait
-// by the orders of slot_state alone. The queues, which order more, have models of their own.
+// The token orders what the queues order, as their own models prove: whoever takes it comes after
+// whoever left it. A wake that comes before the park leaves none; then the word alone orders.
 //
 // Begin with a `stage` in the model's body; run each actor as
 //   model::parallel([&] { stage.run(receiver, [&] { ... }); }, ...)

@@ -36,5 +36,6 @@ inline void pause(std::source_location where = std::source_location::current()) 
 // execution.
 inline void relax() noexcept {}
 constexpr int spin_limit(int) noexcept { return 1; }
+constexpr unsigned few_in_models(unsigned, unsigned few) noexcept { return few; }
 
 }  // namespace smarm::detail

@@ -23,10 +23,10 @@
 #include "base/assert.hpp"
 #include "base/futex.hpp"
 #include "base/raw_mutex.hpp"
+#include "fiber/block_pool.hpp"
 #include "model/adopt_new.hpp"
 #include "model/runner.hpp"
 #include "sched/parker.hpp"
-#include "sync/block_pool.hpp"
 
 namespace smarm::detail {
 
@@ -106,12 +106,12 @@ void parker::unpark() noexcept { state_.exchange(permit, release); }
 // ---- memory ----------------------------------------------------------------------------------
 
 void* pool_allocate_slowly(std::size_t size) {
-  const bool is_line = size == pooled_size_max;
+  const bool is_line = size % 128 == 0;
   return is_line ? ::operator new(size, std::align_val_t(64)) : ::operator new(size);
 }
 
 void pool_free_slowly(void* block, std::size_t size) noexcept {
-  if (size == pooled_size_max) {
+  if (size % 128 == 0) {
     ::operator delete(block, std::align_val_t(64));
   } else {
     ::operator delete(block);

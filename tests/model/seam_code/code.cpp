@@ -12,4 +12,10 @@ slot_state::unparked unpark_code(slot_state& word, std::uint64_t ticket) noexcep
   return word.unpark(ticket);
 }
 
+// The same for a scheduler's own queue.
+bool local_push_code(local_ring<256>& ring, slot& runnable) noexcept;
+bool local_push_code(local_ring<256>& ring, slot& runnable) noexcept { return ring.push(runnable); }
+slot* local_pop_code(local_ring<256>& ring) noexcept;
+slot* local_pop_code(local_ring<256>& ring) noexcept { return ring.pop(); }
+
 }  // namespace smarm::detail

@@ -15,13 +15,15 @@ PROTOCOL = [
     "smarm::detail::unpark_code(",
     "smarm::detail::mpmc_ring::push(",
     "smarm::detail::mpmc_ring::pop(",
-    "smarm::detail::locked_ring::push(",
-    "smarm::detail::locked_ring::pop(",
+    "smarm::detail::locked_ring::push_all(",
+    "smarm::detail::locked_ring::pop_some(",
+    "smarm::detail::local_push_code(",
+    "smarm::detail::local_pop_code(",
 ]
 # These choose one of the queues; a compiler may put nothing into them but the jump there.
 CHOICE = [
-    "smarm::detail::run_queue::push(",
-    "smarm::detail::run_queue::pop(",
+    "smarm::detail::run_queue::push_shared(",
+    "smarm::detail::run_queue::pop_shared(",
     "smarm::detail::run_queue::pop_striped(",
 ]
 

@@ -38,5 +38,6 @@ inline void pause() noexcept {
 }
 inline void relax() noexcept { pause(); }
 constexpr int spin_limit(int looks) noexcept { return looks; }
+constexpr unsigned few_in_models(unsigned size, unsigned) noexcept { return size; }
 
 }  // namespace smarm::detail

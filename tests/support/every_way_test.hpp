@@ -1,8 +1,8 @@
-// nine_ways_test runs a test on each of the three run queues at 1, 2 and 8 schedulers: whatever the
-// core promises it promises on all nine.
+// every_way_test runs a test on each of the run queues at 1, 2 and 8 schedulers: whatever the core
+// promises it promises in all these ways.
 //
-//   using spawn_test = smarm::test::nine_ways_test;
-//   SMARM_TEST_NINE_WAYS(spawn_test);
+//   using spawn_test = smarm::test::every_way_test;
+//   SMARM_TEST_EVERY_WAY(spawn_test);
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,10 +25,10 @@ inline config config_of_way(const way& which) {
   return how;
 }
 
-using nine_ways_test = run_fixture<way, config_of_way>;
+using every_way_test = run_fixture<way, config_of_way>;
 
 inline std::string way_name(const ::testing::TestParamInfo<way>& info) {
-  constexpr const char* names[] = {"locked", "mpmc", "striped"};
+  constexpr const char* names[] = {"locked", "mpmc", "striped", "local"};
   return std::string(names[static_cast<int>(std::get<1>(info.param))]) + "_on_" +
          std::to_string(std::get<0>(info.param));
 }
@@ -47,11 +47,11 @@ inline std::string way_name(const ::testing::TestParamInfo<way>& info) {
 
 }  // namespace smarm::test
 
-#define SMARM_TEST_NINE_WAYS(fixture)                                                       \
-  INSTANTIATE_TEST_SUITE_P(                                                                 \
-      ways, fixture,                                                                        \
-      ::testing::Combine(                                                                   \
-          ::testing::Values(1U, 2U, 8U),                                                    \
-          ::testing::Values(::smarm::run_queue_kind::locked, ::smarm::run_queue_kind::mpmc, \
-                            ::smarm::run_queue_kind::striped)),                             \
+#define SMARM_TEST_EVERY_WAY(fixture)                                                           \
+  INSTANTIATE_TEST_SUITE_P(                                                                     \
+      ways, fixture,                                                                            \
+      ::testing::Combine(                                                                       \
+          ::testing::Values(1U, 2U, 8U),                                                        \
+          ::testing::Values(::smarm::run_queue_kind::locked, ::smarm::run_queue_kind::mpmc,     \
+                            ::smarm::run_queue_kind::striped, ::smarm::run_queue_kind::local)), \
       ::smarm::test::way_name)

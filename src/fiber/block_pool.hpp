@@ -1,5 +1,5 @@
-// block_pool keeps small blocks of memory, the cells of messages above all, close to who needs
-// them.
+// block_pool keeps small blocks of memory, the cells of messages and the functions of actors above
+// all, close to who needs them.
 //
 // Each thread has two magazines for each size: it takes from one and gives to one without a lock,
 // and trades full and empty magazines with a depot that all threads share. So a block that is
@@ -39,7 +39,7 @@ inline constexpr bool pool_is_on = true;
 #endif
 
 // Blocks of up to so many bytes come from the pool; larger ones straight from the allocator.
-inline constexpr std::size_t pooled_size_max = 128;
+inline constexpr std::size_t pooled_size_max = 256;
 
 inline constexpr std::size_t pool_granule = 16;
 inline constexpr std::size_t pool_classes = pooled_size_max / pool_granule;
@@ -84,33 +84,42 @@ void pool_free_slowly(void* block, std::size_t size) noexcept;
   return (size + pool_granule - 1) / pool_granule - 1;
 }
 
-// pool_allocate returns memory aligned for 16, or for a cache line where the size is
-// pooled_size_max. size is not 0. Throws std::bad_alloc. Never parks; takes a raw_mutex now and
+// pool_take returns a block of the class that the thread has at hand, or null.
+[[nodiscard]] inline void* pool_take(std::size_t of_class) noexcept {
+  auto* const mine = static_cast<thread_blocks*>(current_thread().blocks);
+  if (!pool_is_on || mine == nullptr) [[unlikely]]
+    return nullptr;
+  magazine& loaded = (*mine)[of_class].loaded;
+  return loaded.count > 0 ? loaded.pop() : nullptr;
+}
+
+// pool_give keeps a block of the class at hand; false: there is no room.
+[[nodiscard]] inline bool pool_give(std::size_t of_class, void* block) noexcept {
+  auto* const mine = static_cast<thread_blocks*>(current_thread().blocks);
+  if (!pool_is_on || mine == nullptr) [[unlikely]]
+    return false;
+  magazine_pair& pair = (*mine)[of_class];
+  if (pair.loaded.count >= pair.capacity) [[unlikely]]
+    return false;
+  pair.loaded.push(::new (block) free_block);
+  return true;
+}
+
+// pool_allocate returns memory aligned for 16, or for a cache line where the size is a multiple of
+// two of them. size is not 0. Throws std::bad_alloc. Never parks; takes a raw_mutex now and
 // then.
 [[nodiscard]] inline void* pool_allocate(std::size_t size) {
-  if (pool_is_on && size <= pooled_size_max) [[likely]] {
-    auto* const mine = static_cast<thread_blocks*>(current_thread().blocks);
-    if (mine != nullptr) [[likely]] {
-      magazine& loaded = (*mine)[pool_class(size)].loaded;
-      if (loaded.count > 0) [[likely]]
-        return loaded.pop();
-    }
+  if (size <= pooled_size_max) [[likely]] {
+    if (void* const block = pool_take(pool_class(size))) [[likely]]
+      return block;
   }
   return pool_allocate_slowly(size);
 }
 
 // pool_free gives a block back; size is what it was allocated with.
 inline void pool_free(void* block, std::size_t size) noexcept {
-  if (pool_is_on && size <= pooled_size_max) [[likely]] {
-    auto* const mine = static_cast<thread_blocks*>(current_thread().blocks);
-    if (mine != nullptr) [[likely]] {
-      magazine_pair& pair = (*mine)[pool_class(size)];
-      if (pair.loaded.count < pair.capacity) [[likely]] {
-        pair.loaded.push(::new (block) free_block);
-        return;
-      }
-    }
-  }
+  if (size <= pooled_size_max && pool_give(pool_class(size), block)) [[likely]]
+    return;
   pool_free_slowly(block, size);
 }
 

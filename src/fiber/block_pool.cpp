@@ -1,5 +1,5 @@
 // The magazines and the depot; see block_pool.hpp.
-#include "sync/block_pool.hpp"
+#include "fiber/block_pool.hpp"
 
 #include <pthread.h>
 
@@ -35,11 +35,13 @@ constexpr std::size_t magazine_capacity(std::size_t index) noexcept {
   return magazine_bytes / class_size(index);
 }
 
+// Whether blocks of the size lie on cache lines; smaller ones would waste half of their memory.
+constexpr bool lies_on_lines(std::size_t size) noexcept { return size % (2 * cache_line) == 0; }
+
 void* allocate_block(std::size_t index) {
   const std::size_t size = class_size(index);
-  void* const block = size % cache_line == 0 && index + 1 == pool_classes
-                          ? std::aligned_alloc(cache_line, size)
-                          : std::malloc(size);
+  void* const block =
+      lies_on_lines(size) ? std::aligned_alloc(cache_line, size) : std::malloc(size);
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }
@@ -117,12 +119,12 @@ thread_blocks* this_thread() noexcept {
 
 // The way past the pool, for what is too large and where the pool is off.
 void* allocate_plainly(std::size_t size) {
-  return size == pooled_size_max ? ::operator new(size, std::align_val_t(cache_line))
-                                 : ::operator new(size);
+  return lies_on_lines(size) ? ::operator new(size, std::align_val_t(cache_line))
+                             : ::operator new(size);
 }
 
 void free_plainly(void* block, std::size_t size) noexcept {
-  if (size == pooled_size_max) {
+  if (lies_on_lines(size)) {
     ::operator delete(block, size, std::align_val_t(cache_line));
   } else {
     ::operator delete(block, size);
