@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <mutex>
 #include <new>
 
 #include "base/assert.hpp"
@@ -75,6 +76,11 @@ constexpr int map_flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 // the highest place that fits: the kernel fills address space from the top, so the next slab comes
 // to lie right below and the two become one mapping.
 std::byte* map_aligned(std::size_t size) noexcept {
+  // One at a time: where several map and cut off what is not aligned, the places come to lie apart,
+  // or between two that have pages already, which the kernel does not join any more. Cold, held by
+  // no one who holds another lock.
+  static constinit std::mutex one_at_a_time;
+  const std::scoped_lock guard(one_at_a_time);
   const auto map = [](std::size_t bytes) {
     void* const place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, map_flags, -1, 0);
     return place == MAP_FAILED ? nullptr : static_cast<std::byte*>(place);

@@ -141,7 +141,7 @@ WORDS = [
     (r"\bstd::(recursive_|timed_|shared_)*mutex\b|\bstd::condition_variable(_any)?\b",
      "an actor that holds it blocks its scheduler: smarm::mutex, or base/raw_mutex.hpp in the runtime",
      lambda s: s.is_test or s.role == "bench"
-     or s.path.startswith(("src/sched/runtime_core", "src/sched/run_queue"))),
+     or s.path.startswith(("src/sched/runtime_core", "src/sched/run_queue", "src/fiber/stack."))),
     (r"(?<!asm )(?<!__asm__ )\bvolatile\b(?!\s+sig_atomic_t|\s+std::sig_atomic_t)",
      "volatile orders nothing between threads: base/atomic.hpp",
      lambda s: s.is_test or s.role == "bench"),
