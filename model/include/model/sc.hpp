@@ -21,12 +21,11 @@ namespace model {
 // LIMIT: seq_cst events of one execution; more makes the verdict incomplete.
 inline constexpr std::size_t sequential_max = 256;
 
-class sequential_order {
+// sequential_order_of decides for up to `Max` seq_cst events.
+template <std::size_t Max>
+class sequential_order_of {
  public:
-  // exists: whether all seq_cst events of `g` fit into one order. Precondition: at most
-  // sequential_max of them.
   [[nodiscard]] bool exists(graph& g) {
-    if (g.sequential() < 2) return true;
     collect(g);
     steps_.assign(members_.size(), set{});
     for (std::size_t a = 0; a < members_.size(); ++a) steps_[a] = step_from(g, members_[a], a);
@@ -34,7 +33,7 @@ class sequential_order {
   }
 
  private:
-  using set = std::bitset<sequential_max>;
+  using set = std::bitset<Max>;
 
   // collect lists the seq_cst events and computes `suffix_[t][i]`: the right ends of thread t's
   // events from the i-th on.
@@ -48,25 +47,29 @@ class sequential_order {
           members_.push_back(e.id);
         }
     for (std::size_t t = 0; t < threads_max; ++t) {
-      const auto& events = g.of(t);
-      after_[t].assign(events.size() + 1, set{});
-      suffix_[t].assign(events.size() + 1, set{});
-      fences_after_[t].assign(events.size() + 1, set{});
-      for (std::size_t i = events.size(); i-- > 0;) {
-        set later;
-        set self;
-        for (std::size_t m = 0; m < members_.size(); ++m) {
-          if (members_[m] == events[i].id) {
-            self.set(m);
-          } else if (fences_[m] && g.at(members_[m]).before.has(events[i].id)) {
-            later.set(m);
-          }
-        }
-        fences_after_[t][i] = later;
-        after_[t][i] = later | self;
-        suffix_[t][i] = suffix_[t][i + 1] | after_[t][i];
-      }
+      const std::size_t size = g.of(t).size() + 1;
+      after_[t].assign(size, set{});
+      suffix_[t].assign(size, set{});
+      fences_after_[t].assign(size, set{});
     }
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      after_[members_[m].thread][members_[m].index].set(m);
+      if (fences_[m]) reach_back(g, m);
+    }
+    for (std::size_t t = 0; t < threads_max; ++t)
+      for (std::size_t i = g.of(t).size(); i-- > 0;)
+        suffix_[t][i] = suffix_[t][i + 1] | after_[t][i];
+  }
+
+  // reach_back enters fence `m` at all events that happen before it.
+  void reach_back(graph& g, std::size_t m) {
+    const event& fence = g.at(members_[m]);
+    for (std::size_t t = 0; t < threads_max; ++t)
+      for (std::size_t i = 0; i < g.of(t).size(); ++i)
+        if (g.of(t)[i].id != fence.id && fence.before.has(g.of(t)[i].id)) {
+          fences_after_[t][i].set(m);
+          after_[t][i].set(m);
+        }
   }
 
   [[nodiscard]] const set& right(event_id id) const { return after_[id.thread][id.index]; }
@@ -171,6 +174,20 @@ class sequential_order {
   std::array<std::vector<set>, threads_max> after_;
   std::array<std::vector<set>, threads_max> suffix_;
   std::array<std::vector<set>, threads_max> fences_after_;
+};
+
+class sequential_order {
+ public:
+  // exists: whether all seq_cst events of `g` fit into one order. Precondition: at most
+  // sequential_max of them. Most executions have few, whose sets are a word each.
+  [[nodiscard]] bool exists(graph& g) {
+    if (g.sequential() < 2) return true;
+    return g.sequential() <= 64 ? few_.exists(g) : many_.exists(g);
+  }
+
+ private:
+  sequential_order_of<64> few_;
+  sequential_order_of<sequential_max> many_;
 };
 
 }  // namespace model
