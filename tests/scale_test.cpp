@@ -1,7 +1,8 @@
 // Goal: very many actors are only more of the same: each is spawned, hears a message, is stopped,
 // and the memory of all comes back; they do not split the address space into as many mappings; and
 // schedulers in great number cost nothing while nothing happens. Method: a hundred thousand parked
-// actors, in the long form (SMARM_SOAK) a million; the kernel's figures for memory and mappings.
+// actors (fewer in slow builds), in the long form (SMARM_SOAK) a million; the kernel's figures for
+// memory and mappings.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -53,6 +54,10 @@ constexpr bool sanitized = true;
 #elif defined(SMARM_ADDRESS_SANITIZER)
 constexpr int few = 2'000;
 constexpr bool sanitized = true;
+#elif defined(SMARM_DEBUG)
+constexpr int few =
+    10'000;  // each park changes the scheduler here, and the stress runs have this too
+constexpr bool sanitized = false;
 #else
 constexpr int few = 100'000;
 constexpr bool sanitized = false;
