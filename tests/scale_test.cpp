@@ -55,8 +55,8 @@ constexpr bool sanitized = true;
 constexpr int few = 2'000;
 constexpr bool sanitized = true;
 #elif defined(SMARM_DEBUG)
-constexpr int few =
-    10'000;  // each park changes the scheduler here, and the stress runs have this too
+// Each park changes the scheduler here, and the stress runs have this too.
+constexpr int few = 10'000;
 constexpr bool sanitized = false;
 #else
 constexpr int few = 100'000;
@@ -64,16 +64,15 @@ constexpr bool sanitized = false;
 #endif
 
 struct member {
-  join_handle<int> handle;
+  join_handle<void> handle;
   sender<int> to;
 };
 
-// member_of starts an actor that adds up what it hears, and never ends by itself.
+// member_of starts an actor that passes on what it hears, and never ends by itself.
 member member_of(sender<int> heard) {
   auto [tx, rx] = channel<int>();
   return {spawn([rx = std::move(rx), heard = std::move(heard)]() mutable {
             for (;;) heard.send(rx.recv().value());
-            return 0;
           }),
           std::move(tx)};
 }

@@ -28,12 +28,12 @@ constexpr std::size_t offset_for(std::size_t align) noexcept {
 void free_allocation(body_header& header) noexcept {
   const std::size_t align = header.align;
   const std::size_t size = header.size;
-  auto* const body = reinterpret_cast<std::byte*>(&header) + body_offset;
+  std::byte* const memory = reinterpret_cast<std::byte*>(&body_of(header)) - offset_for(align);
   header.~body_header();
   if (align > __STDCPP_DEFAULT_NEW_ALIGNMENT__) {
-    ::operator delete(body - offset_for(align), std::align_val_t(align));
+    ::operator delete(memory, std::align_val_t(align));
   } else {
-    pool_free(body - body_offset, size);
+    pool_free(memory, size);
   }
 }
 

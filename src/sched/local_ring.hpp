@@ -11,7 +11,7 @@
 //      first and exchanges then; if the exchange fails, what it has read means nothing.
 //   3. An entry that is taken to another ring is in neither between the exchange and the store of
 //      the other tail_; the thief runs one and has the others seen (picker).
-// Threads: push, move_to as target: the owner. pop, take, looks_empty: any.
+// Threads: push, pop_alone and steal_from: the owner. pop, take_half, looks_empty: any.
 // Source: the run queues of Go (runtime/proc.go) and Tokio; positions of 64 bits instead of 32, so
 // that no thread can be preempted for a whole turn of them.
 #pragma once
@@ -29,7 +29,6 @@ struct slot;
 template <std::uint32_t Capacity>
 class local_ring {
  public:
-  static constexpr std::uint32_t capacity = Capacity;
   static_assert((Capacity & (Capacity - 1)) == 0 && Capacity >= 2);
 
   // push puts an actor at the end; false: the ring is full.
@@ -39,7 +38,7 @@ class local_ring {
     if (tail - head_.load(acquire) == Capacity) return false;
     perturb(perturb_point::queue_push);
     at(tail).store(&runnable, relaxed);  // relaxed: published by tail_
-    tail_.store(tail + 1, release);      // pairs with take's and pop's acquire
+    tail_.store(tail + 1, release);      // pairs with take_half's and pop's acquire
     return true;
   }
 
@@ -64,8 +63,8 @@ class local_ring {
     return at(head).load(relaxed);                    // relaxed: as above
   }
 
-  // take_half moves the oldest half, rounded up, to `into` through `put(position, actor)`, which
-  // may be called again for the same positions; how many they are.
+  // take_half takes the oldest half, rounded up, and hands each to `put(index, actor)`, from 0 on,
+  // which may begin again where another was faster; how many they are.
   template <class Put>
   [[nodiscard]] std::uint32_t take_half(Put put) noexcept {
     std::uint64_t head = head_.load(relaxed);  // relaxed: as in pop

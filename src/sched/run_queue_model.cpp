@@ -37,11 +37,6 @@ void push(Queue& queue, task& what) {
   what.news.write(what.news.read() + 1);
   queue.push(what);
 }
-template <class Ring>
-void push_own(Ring& ring, task& what) {
-  what.news.write(what.news.read() + 1);
-  model::expect(ring.push(what), "there is room");
-}
 task& count_pop(slot& popped) {
   auto& taken = static_cast<task&>(popped);
   taken.pops.write(taken.pops.read() + 1);
@@ -60,6 +55,15 @@ task& take(Queue& queue) {
   }
 }
 
+template <class Queue>
+void drain(Queue& queue) {
+  while (slot* const got = queue.pop()) count_pop(*got);
+}
+template <std::size_t Count>
+void expect_one_pop_each(const std::array<task, Count>& all) {
+  for (const task& each : all) model::expect(each.pops.read() == 1, "each once");
+}
+
 // The lock-free ring maps its cells, so it is made before the runs; each begins with it empty.
 struct small_ring : mpmc_ring {
   small_ring() { init(2); }
@@ -68,6 +72,14 @@ small_ring ring_of_two;
 
 struct small_locked_ring : locked_ring {
   small_locked_ring() { reserve(2); }
+};
+
+// A scheduler's own ring with the face of the others: who pushes is its owner, and has room.
+template <std::uint32_t Capacity>
+struct own_ring : local_ring<Capacity> {
+  void push(slot& runnable) {
+    model::expect(local_ring<Capacity>::push(runnable), "there is room");
+  }
 };
 
 // A queue of two stripes behind the face of a ring: an actor goes to the stripe of its number, and
@@ -178,28 +190,31 @@ void push_against_pop(Queue& queue) {
   model::expect(queue.looks_empty(), "nothing is left");
 }
 
-template <class Push, class LooksEmpty>
-void look_behind_a_fence(Push push_one, LooksEmpty looks_empty) {
-  task a(0);
+// `publish` does what makes work visible, and fences; the other thread is about to sleep.
+template <class Publish, class Queue>
+void look_behind_a_fence(Queue& queue, Publish publish) {
   atomic<int> parked{0};
   bool seen_parked = false;
   bool seen_work = false;
   model::parallel(
       [&] {
-        push_one(a);
-        fence(seq_cst);
+        publish();
         seen_parked = parked.load(relaxed) != 0;
       },
       [&] {
         parked.store(1, relaxed);
         fence(seq_cst);
-        seen_work = !looks_empty();
+        seen_work = !queue.looks_empty();
       });
   model::expect(seen_parked || seen_work, "of two fences one is first");
 }
 template <class Queue>
 void a_look_behind_a_fence(Queue& queue) {
-  look_behind_a_fence([&](task& a) { queue.push(a); }, [&] { return queue.looks_empty(); });
+  task a(0);
+  look_behind_a_fence(queue, [&] {
+    queue.push(a);
+    fence(seq_cst);
+  });
 }
 
 PROTOCOL(queue_mpmc_two_producers_and_a_drain) { two_producers_and_a_drain(ring_of_two); }
@@ -273,38 +288,21 @@ PROTOCOL(queue_striped_look_behind_a_fence) {
   striped_queue queue;
   a_look_behind_a_fence(queue);
 }
-// What only the owner may push to, and two of them; the injector is a locked ring as above.
-using two_entries = local_ring<2>;
-
-PROTOCOL(queue_local_two_thieves) {
-  two_entries ring;
-  task a(0);
-  task b(1);
-  task* first = nullptr;
-  task* second = nullptr;
-  model::parallel(
-      [&] {
-        push_own(ring, a);
-        push_own(ring, b);
-      },
-      [&] { first = &take(ring); }, [&] { second = &take(ring); });
-  model::expect(first != second, "two actors, each once");
-  model::expect(ring.pop() == nullptr && ring.looks_empty(), "nothing is left");
+PROTOCOL(queue_local_two_poppers) {
+  own_ring<2> ring;
+  two_poppers(ring);
 }
 PROTOCOL(queue_local_an_entry_each) {
-  two_entries ring;
-  task a(0);
-  task b(1);
-  push_own(ring, a);
-  push_own(ring, b);
-  slot* first = nullptr;
-  slot* second = nullptr;
-  model::parallel([&] { first = ring.pop(); }, [&] { second = ring.pop(); });
-  model::expect(first != nullptr && second != nullptr && first != second, "each finds one");
+  own_ring<2> ring;
+  an_entry_each(ring);
+}
+PROTOCOL(queue_local_look_behind_a_fence) {
+  own_ring<2> ring;
+  a_look_behind_a_fence(ring);
 }
 // The owner fills the ring again as soon as a thief has made room: positions 0 to 3 in two entries.
 PROTOCOL(queue_local_lap) {
-  two_entries ring;
+  local_ring<2> ring;
   std::array<task, 4> all{task(0), task(1), task(2), task(3)};
   model::parallel(
       [&] {
@@ -320,57 +318,48 @@ PROTOCOL(queue_local_lap) {
 }
 // The owner pops and pushes on while a thief takes from the same end.
 PROTOCOL(queue_local_owner_against_thief) {
-  two_entries ring;
-  task a(0);
-  task b(1);
-  task c(2);
-  push_own(ring, a);
-  push_own(ring, b);
-  int popped = 0;
+  own_ring<2> ring;
+  std::array<task, 3> all{task(0), task(1), task(2)};
+  push(ring, all[0]);
+  push(ring, all[1]);
   model::parallel(
       [&] {
-        if (slot* const got = ring.pop()) {
-          count_pop(*got);
-          ++popped;
-        }
-        push_own(ring, c);
+        if (slot* const got = ring.pop()) count_pop(*got);
+        push(ring, all[2]);
       },
       [&] {
         if (slot* const got = ring.pop()) count_pop(*got);
       });
-  while (slot* const got = ring.pop()) {
-    count_pop(*got);
-    ++popped;
-  }
-  model::expect(a.pops.read() == 1 && b.pops.read() == 1 && c.pops.read() == 1, "each once");
+  drain(ring);
+  expect_one_pop_each(all);
 }
 // Half of three goes over, while the owner pops and pushes.
 PROTOCOL(queue_local_steal) {
-  local_ring<4> victim;
-  local_ring<4> mine;
+  own_ring<4> victim;
+  own_ring<4> mine;
   std::array<task, 4> all{task(0), task(1), task(2), task(3)};
-  for (int i = 0; i < 3; ++i) push_own(victim, all[i]);
+  for (int i = 0; i < 3; ++i) push(victim, all[i]);
   model::parallel(
       [&] {
         if (slot* const got = victim.pop()) count_pop(*got);
-        push_own(victim, all[3]);
+        push(victim, all[3]);
       },
       [&] {
         std::uint32_t taken = 0;
         if (slot* const got = mine.steal_from(victim, taken)) count_pop(*got);
         model::expect(taken == 1 || taken == 2, "half, rounded up");
       });
-  while (slot* const got = mine.pop()) count_pop(*got);
-  while (slot* const got = victim.pop()) count_pop(*got);
-  for (task& each : all) model::expect(each.pops.read() == 1, "each once");
+  drain(mine);
+  drain(victim);
+  expect_one_pop_each(all);
 }
 // What is stolen may have been pushed just now.
 PROTOCOL(queue_local_steal_against_push) {
-  local_ring<4> victim;
-  local_ring<4> mine;
+  own_ring<4> victim;
+  own_ring<4> mine;
   task a(0);
   bool stolen = false;
-  model::parallel([&] { push_own(victim, a); },
+  model::parallel([&] { push(victim, a); },
                   [&] {
                     std::uint32_t taken = 0;
                     if (slot* const got = mine.steal_from(victim, taken)) {
@@ -380,15 +369,15 @@ PROTOCOL(queue_local_steal_against_push) {
                   });
   model::expect(stolen == victim.looks_empty() && mine.looks_empty(), "it is there once");
   task b(1);
-  push_own(mine, b);
+  push(mine, b);
   model::expect(mine.pop() == &b, "the ring of the thief is whole");
 }
 // Two thieves take halves of one ring, and the second also of what the first has taken.
 PROTOCOL(queue_local_thief_of_a_thief) {
-  local_ring<4> victim;
-  local_ring<4> mine;
+  own_ring<4> victim;
+  own_ring<4> mine;
   std::array<task, 3> all{task(0), task(1), task(2)};
-  for (task& each : all) push_own(victim, each);
+  for (task& each : all) push(victim, each);
   model::parallel(
       [&] {
         std::uint32_t taken = 0;
@@ -398,15 +387,10 @@ PROTOCOL(queue_local_thief_of_a_thief) {
         if (slot* const got = mine.pop()) count_pop(*got);
         if (slot* const got = victim.pop()) count_pop(*got);
       });
-  while (slot* const got = mine.pop()) count_pop(*got);
-  while (slot* const got = victim.pop()) count_pop(*got);
-  for (task& each : all) model::expect(each.pops.read() == 1, "each once");
+  drain(mine);
+  drain(victim);
+  expect_one_pop_each(all);
 }
-PROTOCOL(queue_local_look_behind_a_fence) {
-  two_entries ring;
-  look_behind_a_fence([&](task& a) { push_own(ring, a); }, [&] { return ring.looks_empty(); });
-}
-
 // Two schedulers with rings of four (few_in_models): the fifth push gives the older half to the
 // injector, from which the other scheduler takes meanwhile, or from the ring.
 PROTOCOL(queue_local_spill) {
@@ -425,7 +409,7 @@ PROTOCOL(queue_local_spill) {
     model::expect(got.first != nullptr, "none is lost");
     count_pop(*got.first);
   }
-  for (task& each : all) model::expect(each.pops.read() == 1, "each once");
+  expect_one_pop_each(all);
   model::expect(queue.looks_empty(), "nothing is left");
 }
 // What a scheduler has moved from the injector to its ring: whoever looks behind a fence sees it,
@@ -435,22 +419,11 @@ PROTOCOL(queue_local_what_was_moved_is_seen) {
   queue.reserve(4);
   std::array<task, 2> all{task(0), task(1)};
   for (task& each : all) queue.push_from_outside(each);
-  atomic<int> parked{0};
-  bool seen_parked = false;
-  bool seen_work = false;
-  model::parallel(
-      [&] {
-        const run_queue::popped got = queue.pop(1, 1);
-        count_pop(*got.first);
-        if (got.moved) fence(seq_cst);
-        seen_parked = parked.load(relaxed) != 0;
-      },
-      [&] {
-        parked.store(1, relaxed);
-        fence(seq_cst);
-        seen_work = !queue.looks_empty();
-      });
-  model::expect(seen_parked || seen_work, "of two fences one is first");
+  look_behind_a_fence(queue, [&] {
+    const run_queue::popped got = queue.pop(1, 1);
+    count_pop(*got.first);
+    if (got.moved) fence(seq_cst);
+  });
 }
 PROTOCOL(queue_local_pop_against_steal) {
   run_queue queue(run_queue_kind::local, 2, 2, 4);

@@ -31,10 +31,9 @@
 //      a queue, or runs it. Others write it where it is running (unpark: notified) or parked
 //      (unpark, request_stop: queued). So claiming, yielding and taking a wake are plain stores.
 //   7. stopped_ only grows, so a late stop of an actor that has ended cannot undo one of the next.
-//   8. No lost stop: request_stop writes stopped_ and then reads the word, park_return writes
-//   parked
-//      and then reads stopped_, all four in one order (seq_cst): one of the two sees the other, and
-//      if both do, the exchange on the word lets one of them enqueue.
+//   8. No lost stop: request_stop writes stopped_ and then reads the word, park_return writes the
+//      word and then reads stopped_, all four in one order (seq_cst): one of the two sees the
+//      other, and if both do, the exchange on the word lets one of them enqueue.
 // Threads: the state's owner calls publish_queued, try_claim, yield_return, park_return, set_done,
 // reclaim, begin_wait and the shield; anybody calls unpark, request_stop and reads the status.
 //

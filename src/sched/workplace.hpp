@@ -45,13 +45,8 @@ struct workplace {
     pickers.reserve(how.schedulers);
   }
 
-  // enqueue makes a queued actor runnable: publish, then wake one scheduler if one sleeps. By the
-  // scheduler whose home that is (run_queue).
-  void enqueue(unsigned home, slot& runnable) noexcept {
-    queue.push(home, runnable);
-    sleepers.wake_one_if_idle();
-  }
-  // enqueue_from_outside: by any thread that keeps the workplace in being.
+  // enqueue_from_outside makes a queued actor runnable, from any thread that keeps the workplace in
+  // being: publish, then wake one scheduler if one sleeps. A scheduler has picker::enqueue.
   void enqueue_from_outside(slot& runnable) noexcept {
     queue.push_from_outside(runnable);
     sleepers.wake_one_if_idle();
