@@ -17,7 +17,7 @@ io_result<void> wait_writable(int fd, deadline until) {
 void unique_fd::reset(int fd) noexcept {
   const int old = std::exchange(fd_, fd);
   if (old < 0) return;
-  detail::forget_fd(old);  // before the close: afterwards the number may be another's
+  const detail::fd_close closing(old);
   detail::close_fd(old);
 }
 

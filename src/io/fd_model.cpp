@@ -8,9 +8,7 @@
 //   - two directions share a registration, and each is woken;
 //   - who waits when the descriptor is closed learns so.
 // The kernel is that of tests/model/kernel.hpp, actors are model threads (tests/model/actors.hpp).
-// Outside: a wait that begins while the descriptor is being closed (its number may be another's a
-// moment later: a mistake of the program's, which then waits for its deadline), the table's chunks,
-// a runtime whose set ends (abandon), errors of epoll_ctl but for a
+// Outside: the table's chunks, a runtime whose set ends (abandon), errors of epoll_ctl but for a
 // closed descriptor, several schedulers that look while the thread does.
 #include <poll.h>
 
@@ -147,6 +145,23 @@ PROTOCOL(fd_close_against_wait) {
         unique_fd(the_fd).reset();
       },
       [&] { system.watch(); });
+}
+
+// Whenever the wait begins, also between the wake and the close of the descriptor.
+PROTOCOL(fd_close_against_the_beginning_of_a_wait) {
+  stage here;
+  kernel system;
+  actor reader;
+  model::parallel(
+      [&] {
+        here.run(reader, [&] {
+          const auto result = wait_for(fd_direction::read);
+          model::expect(!result && result.error() == std::errc::bad_file_descriptor,
+                        "who waits learns of the close");
+        });
+      },
+      [&] { unique_fd(the_fd).reset(); });
+  expect_nothing_left(system);
 }
 
 PROTOCOL(fd_second_waiter_is_refused) {

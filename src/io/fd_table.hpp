@@ -38,7 +38,7 @@ struct fd_waiter {
     none,    // nobody took it out
     ready,   // the kernel reported the direction
     closed,  // the descriptor was closed
-    moved,   // the runtime whose thread watched it has ended: wait again
+    moved,   // wait again: the runtime whose thread watched it has ended, or the close is over
   };
 
   waker wake;
@@ -61,6 +61,10 @@ struct alignas(64) fd_entry {
   fd_waiter* waiters[2] = {};      // guarded: by fd_direction
   std::uint32_t armed = 0;         // guarded: the events it is registered for; 0 where set is null
   bool owned = false;              // guarded: a socket of ours, registered to its end
+  // guarded: closes of this number that are going on. Who begins a wait meanwhile is not
+  // registered, for it would be with a descriptor that goes; the end of the close sends it to look
+  // again.
+  std::uint16_t closing = 0;
 
   // passes_descriptors: a local socket, whose reads may stop short at a passed descriptor. Written
   // by adopt before it publishes hold_, constant while the socket is open.

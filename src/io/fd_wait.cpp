@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "base/assert.hpp"
 #include "io/dispatch.hpp"
 #include "io/epoll_driver.hpp"
 #include "io/socket_wait.hpp"
@@ -55,7 +56,7 @@ class fd_wait {
     if (entry_.waiter(direction_) == &waiter_) {
       entry_.waiter(direction_) = nullptr;
       // Taking away cannot fail in a way that matters: at worst a report comes that nobody awaits.
-      (void)arm_for_waiters(entry_, fd_, nullptr);
+      if (entry_.closing == 0) (void)arm_for_waiters(entry_, fd_, nullptr);
     }
     return waiter_.why;
   }
@@ -71,6 +72,7 @@ class fd_wait {
     }
     waiter_.wake = begin_wait();
     entry_.waiter(direction_) = &waiter_;
+    if (entry_.closing > 0) return begun::waiting;  // end_close sends us on
     const int armed = arm_for_waiters(entry_, fd_, &own);
     if (armed == 0) return begun::waiting;
     entry_.waiter(direction_) = nullptr;
@@ -160,18 +162,37 @@ io_result<void> wait_fd(int fd, fd_direction direction, deadline until, wait_rea
   }
 }
 
-void forget_fd(int fd) noexcept {
-  fd_entry* const entry = find_fd(fd);
-  if (entry == nullptr) return;
+void end_close(fd_entry& entry) noexcept {
   waker waiting[2];
   {
-    const raw_guard guard(entry->lock);
-    if (entry->owned) return;
-    unregister(*entry, fd);
-    waiting[0] = take_waiter(*entry, fd_direction::read, fd_waiter::outcome::closed);
-    waiting[1] = take_waiter(*entry, fd_direction::write, fd_waiter::outcome::closed);
+    const raw_guard guard(entry.lock);
+    SMARM_ASSERT(entry.closing > 0, "a close that ends has begun", entry.closing);
+    if (--entry.closing > 0) return;
+    waiting[0] = take_waiter(entry, fd_direction::read, fd_waiter::outcome::moved);
+    waiting[1] = take_waiter(entry, fd_direction::write, fd_waiter::outcome::moved);
   }
   for (const waker& wake : waiting) wake.wake();
+}
+
+fd_close::fd_close(int fd) noexcept : entry_(fd_entry_for(fd)) {
+  if (entry_ == nullptr) return;  // and nobody else gets an entry to wait with
+  waker waiting[2];
+  {
+    const raw_guard guard(entry_->lock);
+    if (entry_->owned) {
+      entry_ = nullptr;
+      return;
+    }
+    ++entry_->closing;
+    unregister(*entry_, fd);
+    waiting[0] = take_waiter(*entry_, fd_direction::read, fd_waiter::outcome::closed);
+    waiting[1] = take_waiter(*entry_, fd_direction::write, fd_waiter::outcome::closed);
+  }
+  for (const waker& wake : waiting) wake.wake();
+}
+
+fd_close::~fd_close() {
+  if (entry_ != nullptr) end_close(*entry_);
 }
 
 }  // namespace smarm::detail

@@ -25,8 +25,22 @@ class epoll_set;
 [[nodiscard]] io_result<void> wait_fd(int fd, fd_direction direction, deadline until,
                                       wait_reason reason);
 
-// forget_fd wakes whoever waits for a descriptor that is about to be closed. Any thread.
-void forget_fd(int fd) noexcept;
+// fd_close stands around the close of a descriptor that is not ours: who waits for it is woken, and
+// who begins to wait before the close is over waits for its end and then looks again. So nobody
+// waits for a descriptor that has gone. Any thread.
+class fd_close {
+ public:
+  explicit fd_close(int fd) noexcept;
+  ~fd_close();
+  fd_close(const fd_close&) = delete;
+  fd_close& operator=(const fd_close&) = delete;
+
+ private:
+  fd_entry* entry_;  // null: nobody can wait for it, or it is ours
+};
+
+// end_close says that a close counted in `closing` is over.
+void end_close(fd_entry& entry) noexcept;
 
 // own_epoll_set finds the runtime's set, or says why there is none.
 [[nodiscard]] std::error_code own_epoll_set(runtime_core& runtime, epoll_set*& own);

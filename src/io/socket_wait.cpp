@@ -124,7 +124,9 @@ socket_hold::~socket_hold() {
   // adopt_socket for the next socket of that number. After this the entry may be another's.
   const std::uint64_t before = entry_->hold_.fetch_sub(1, acq_rel);
   SMARM_ASSERT((before & fd_entry::users_mask) != 0, "an operation that leaves had entered", fd_);
-  if ((before & fd_entry::closed_bit) != 0 && (before & fd_entry::users_mask) == 1) close_fd(fd_);
+  if ((before & fd_entry::closed_bit) == 0 || (before & fd_entry::users_mask) != 1) return;
+  close_fd(fd_);
+  end_close(*entry_);
 }
 
 std::optional<std::uint32_t> adopt_socket(int fd, socket_family family) noexcept {
@@ -176,6 +178,7 @@ bool close_socket(int fd, std::uint32_t generation) noexcept {
     const raw_guard guard(entry->lock);
     unregister(*entry, fd);
     entry->owned = false;
+    ++entry->closing;
     waiting[0] = take_waiter(*entry, fd_direction::read, fd_waiter::outcome::closed);
     waiting[1] = take_waiter(*entry, fd_direction::write, fd_waiter::outcome::closed);
   }
@@ -184,7 +187,9 @@ bool close_socket(int fd, std::uint32_t generation) noexcept {
   for (const waker& wake : waiting) wake.wake();
   // acq_rel: as in ~socket_hold. The last to leave closes.
   const std::uint64_t before = entry->hold_.fetch_sub(1, acq_rel);
-  if ((before & fd_entry::users_mask) == 1) close_fd(fd);
+  if ((before & fd_entry::users_mask) != 1) return true;
+  close_fd(fd);
+  end_close(*entry);
   return true;
 }
 
