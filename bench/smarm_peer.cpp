@@ -206,7 +206,7 @@ void panic_isolation(int n) {
   int seen = 0;
   for (int i = 0; i < n; ++i) {
     const auto outcome = smarm::spawn([] { throw std::runtime_error("boom"); }).join();
-    seen += !outcome && outcome.error().is_failed() ? 1 : 0;
+    seen += !outcome && outcome.error().is_error() ? 1 : 0;
   }
   check(seen == n, "panic_isolation");
 }

@@ -34,7 +34,7 @@ void keep(smarm::receiver<job> jobs) {
   for (;;) {
     auto worker = smarm::spawn({.name = "worker"}, [&jobs] { work(jobs); });
     const smarm::down news = smarm::monitor(worker.id()).recv();
-    if (!news.reason.is_failed()) return;
+    if (!news.reason.is_error()) return;
     std::printf("worker %s; restarting\n", news.reason.message().c_str());
 
     const auto now = std::chrono::steady_clock::now();

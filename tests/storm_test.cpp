@@ -214,7 +214,7 @@ TEST_P(storm_test, notices_of_death_arrive_through_a_flooded_mailbox) {
       const auto notice = mailbox.recv();
       ASSERT_TRUE(notice.has_value());
       if (notice->reason.is_stopped()) ++stopped;
-      if (notice->reason.kind() == exit_kind::no_such_actor) ++nobody;
+      if (notice->reason.kind() == exit_kind::noproc) ++nobody;
     }
     for (auto& each : victims) {
       EXPECT_TRUE(each.join().error().is_stopped());

@@ -1,70 +1,141 @@
-// exit_reason says why an actor ended: what join, monitor and supervision report.
+// exit_reason says why an actor ended: what join, monitors, links and supervisors report.
+//
+// The kinds are Erlang's, by their names there. An exception that left the actor's function is an
+// `error`, and whoever watches from C++ finds the exception itself in it; exit(reason) ends an
+// actor with any of the other kinds. A reason is a value: copies share what they carry, == compares
+// kind and contents (errors: the same exception), and to_term gives the form that can leave the
+// process.
+//
+// Sources: Erlang reference manual, "Processes"; OTP's supervisor(3) for shutdown.
 #pragma once
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+
+#include <smarm/term.hpp>
 
 namespace smarm {
 
 enum class exit_kind : std::uint8_t {
-  normal,         // its function returned
-  failed,         // an exception left its function; exception() holds it
-  stopped,        // request_stop unwound it
-  no_such_actor,  // there was nobody under that pid when the question was asked
+  normal,        // its function returned, or it said so
+  error,         // an exception left its function; exception() holds it
+  stopped,       // request_stop unwound it
+  killed,        // a kill signal unwound it
+  shutdown,      // it was told to end, or chose to, in good order; detail() may say more
+  noproc,        // there was nobody under that pid or name when the question was asked
+  noconnection,  // the connection to the node it lives on was lost
+  custom,        // a reason of the user's: detail()
 };
 
 class exit_reason {
  public:
   // A default exit reason is a normal one.
-  exit_reason() noexcept = default;
+  exit_reason() noexcept {}
+  exit_reason(const exit_reason& other) noexcept : kind_(other.kind_) {
+    if (kind_ == exit_kind::error) {
+      std::construct_at(&error_, other.error_);
+    } else if (other.detail_ != nullptr) {
+      detail_ = share(*other.detail_);
+    }
+  }
+  exit_reason(exit_reason&& other) noexcept { swap(other); }
+  exit_reason& operator=(exit_reason other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~exit_reason() {
+    if (kind_ == exit_kind::error) {
+      std::destroy_at(&error_);
+    } else if (detail_ != nullptr) {
+      drop(*detail_);
+    }
+  }
+
+  // A reason of the user's own: exit_reason(atom("boom")). The atoms that name a kind give that
+  // kind, and {shutdown, detail} gives a shutdown, so that term and reason go there and back.
+  explicit exit_reason(const term& value);
+  explicit exit_reason(atom value) : exit_reason(term(std::move(value))) {}
 
   [[nodiscard]] static exit_reason normal() noexcept { return {}; }
   [[nodiscard]] static exit_reason stopped() noexcept { return exit_reason(exit_kind::stopped); }
-  [[nodiscard]] static exit_reason no_such_actor() noexcept {
-    return exit_reason(exit_kind::no_such_actor);
+  [[nodiscard]] static exit_reason killed() noexcept { return exit_reason(exit_kind::killed); }
+  [[nodiscard]] static exit_reason shutdown() noexcept { return exit_reason(exit_kind::shutdown); }
+  [[nodiscard]] static exit_reason shutdown(const term& detail);
+  [[nodiscard]] static exit_reason noproc() noexcept { return exit_reason(exit_kind::noproc); }
+  [[nodiscard]] static exit_reason noconnection() noexcept {
+    return exit_reason(exit_kind::noconnection);
   }
-  [[nodiscard]] static exit_reason failed(std::exception_ptr why) noexcept {
-    exit_reason reason(exit_kind::failed);
-    reason.exception_ = std::move(why);
-    return reason;
-  }
+  [[nodiscard]] static exit_reason error(std::exception_ptr why) noexcept;
 
   [[nodiscard]] exit_kind kind() const noexcept { return kind_; }
   [[nodiscard]] bool is_normal() const noexcept { return kind_ == exit_kind::normal; }
-  [[nodiscard]] bool is_failed() const noexcept { return kind_ == exit_kind::failed; }
+  [[nodiscard]] bool is_error() const noexcept { return kind_ == exit_kind::error; }
   [[nodiscard]] bool is_stopped() const noexcept { return kind_ == exit_kind::stopped; }
+  [[nodiscard]] bool is_killed() const noexcept { return kind_ == exit_kind::killed; }
+  // is_shutdown: with or without a detail.
+  [[nodiscard]] bool is_shutdown() const noexcept { return kind_ == exit_kind::shutdown; }
+  // is_orderly: normal, or a shutdown: the ends that need no report and no restart of a transient
+  // child.
+  [[nodiscard]] bool is_orderly() const noexcept { return is_normal() || is_shutdown(); }
 
-  // exception is the exception that ended the actor; null unless the kind is failed.
-  [[nodiscard]] const std::exception_ptr& exception() const noexcept { return exception_; }
+  // exception is the exception that ended the actor; null unless the kind is error.
+  [[nodiscard]] const std::exception_ptr& exception() const noexcept;
+  // type_name is the C++ type of that exception, as people write it; empty unless an error.
+  [[nodiscard]] std::string type_name() const;
+  // text is what() of that exception, where it is a std::exception; otherwise empty.
+  [[nodiscard]] std::string text() const;
 
-  // message is one line for people: the kind, and what() of the exception where there is one.
-  [[nodiscard]] std::string message() const {
-    switch (kind_) {
-      case exit_kind::normal:
-        return "normal";
-      case exit_kind::stopped:
-        return "stopped";
-      case exit_kind::no_such_actor:
-        return "no such actor";
-      case exit_kind::failed:
-        break;
-    }
-    try {
-      std::rethrow_exception(exception_);
-    } catch (const std::exception& e) {
-      return std::string("failed: ") + e.what();
-    } catch (...) {
-      return "failed: an exception that is no std::exception";
-    }
+  // detail is what a custom reason is, or what a shutdown carries; null where there is none.
+  [[nodiscard]] const term* detail() const noexcept;
+  // is tells whether this is the user's reason atom(name).
+  [[nodiscard]] bool is(std::string_view name) const noexcept {
+    const term* const value = detail();
+    return kind_ == exit_kind::custom && value->is_atom(name);
   }
 
- private:
-  explicit exit_reason(exit_kind kind) noexcept : kind_(kind) {}
+  // to_term is the reason as a term: an atom, {shutdown,Detail}, {error,Type,Text} for an
+  // exception, or the user's own.
+  [[nodiscard]] term to_term() const;
 
-  std::exception_ptr exception_;
+  // message is one line for people: the term, but "failed: what()" for an exception and "no such
+  // actor" for noproc.
+  [[nodiscard]] std::string message() const;
+
+  friend bool operator==(const exit_reason& left, const exit_reason& right) noexcept;
+
+  // swap trades the two reasons; both pointers are one word that may be moved as bytes.
+  void swap(exit_reason& other) noexcept;
+
+ private:
+  // What shutdown and custom carry; counted by reference, so that copies cost no allocation and
+  // a reason can be handed on at an actor's end whatever the state of memory.
+  struct shared_term;
+  static shared_term* share(shared_term& shared) noexcept;
+  static void drop(shared_term& shared) noexcept;
+
+  explicit exit_reason(exit_kind kind) noexcept : kind_(kind) {}
+  exit_reason(exit_kind kind, const term& detail);
+
+  // Which member lives: error_ for errors, else detail_, which may be null.
+  union {
+    std::exception_ptr error_;
+    shared_term* detail_ = nullptr;
+  };
   exit_kind kind_ = exit_kind::normal;
 };
+
+// exit_request is what exit(reason) throws: it ends the actor with that reason, unless somebody
+// catches it on the way, as one may in Erlang. It is no std::exception, so handlers for errors let
+// it pass.
+struct exit_request {
+  exit_reason why;
+};
+
+// to_string is message().
+[[nodiscard]] inline std::string to_string(const exit_reason& why) { return why.message(); }
 
 }  // namespace smarm

@@ -57,7 +57,7 @@ class runtime {
     claim.run_schedulers();
     auto outcome = handle.take();
     if constexpr (std::is_void_v<result>) {
-      if (!outcome && outcome.error().is_failed()) rethrow(outcome.error());
+      if (!outcome && outcome.error().is_error()) rethrow(outcome.error());
     } else {
       if (!outcome) rethrow(outcome.error());
       return static_cast<result>(std::move(*outcome));

@@ -9,6 +9,7 @@
 #include <smarm/pid.hpp>
 #include <smarm/runtime.hpp>
 #include <smarm/spawn.hpp>
+#include <smarm/term.hpp>
 #include <smarm/this_actor.hpp>
 
 // What they say to each other and wait for.
@@ -20,6 +21,14 @@
 #include <smarm/mutex.hpp>
 #include <smarm/oneshot.hpp>
 #include <smarm/semaphore.hpp>
+
+// How they find each other, fail together and are looked after.
+#include <smarm/link.hpp>
+#include <smarm/mailbox.hpp>
+#include <smarm/registry.hpp>
+#include <smarm/report.hpp>
+#include <smarm/start.hpp>
+#include <smarm/timer.hpp>
 
 // What they do with the world outside.
 #include <smarm/blocking.hpp>

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <expected>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -23,9 +24,23 @@
 
 namespace smarm {
 
+// bonds tie a new actor to its spawner from its first moment, so that not even an immediate end is
+// missed: `linked`, `monitored` and `linked | monitored` of link.hpp.
+struct bonds {
+  std::unique_ptr<detail::birth> (*make)(bonds which) = nullptr;
+  bool linked = false;
+  bool monitored = false;
+
+  friend constexpr bonds operator|(const bonds& left, const bonds& right) noexcept {
+    return {left.make != nullptr ? left.make : right.make, left.linked || right.linked,
+            left.monitored || right.monitored};
+  }
+};
+
 struct spawn_options {
-  std::string name;            // shown in dumps, crash lines and exit reports
+  std::string name = {};       // shown in dumps, crash lines and exit reports
   std::size_t stack_size = 0;  // bytes; 0 takes the runtime's config::stack_size
+  bonds ties = {};             // to the spawner, which must be an actor then
 };
 
 template <class Result>
@@ -75,7 +90,8 @@ class join_handle {
  private:
   template <class F, class R>
   friend std::expected<join_handle<R>, std::error_code> detail::spawn_on(detail::runtime_core*,
-                                                                         spawn_options&&, F&&);
+                                                                         spawn_options&&, F&&,
+                                                                         detail::birth*);
   friend class runtime;
   explicit join_handle(detail::body_ref body) noexcept : body_(std::move(body)) {}
 
@@ -93,13 +109,20 @@ class join_handle {
 namespace detail {
 
 // spawn_on makes the actor in the given runtime, or in the caller's own where that is null.
+// `attendant` takes the place of what the options' ties would make.
 template <class F, class R = std::invoke_result_t<std::decay_t<F>&>>
 std::expected<join_handle<R>, std::error_code> spawn_on(runtime_core* where,
-                                                        spawn_options&& options, F&& f) {
+                                                        spawn_options&& options, F&& f,
+                                                        birth* attendant) {
   using body_type = closure_body<std::decay_t<F>, R>;
   body_ref body = make_body<body_type>(std::forward<F>(f));
   if (!body) return std::unexpected(std::make_error_code(std::errc::not_enough_memory));
-  const start_options start{options.name, options.stack_size};
+  std::unique_ptr<birth> made;
+  if (attendant == nullptr && options.ties.make != nullptr) {
+    made = options.ties.make(options.ties);
+    attendant = made.get();
+  }
+  const start_options start{options.name, options.stack_size, attendant};
   if (const std::error_code error = body_start(*body, where, start)) return std::unexpected(error);
   return join_handle<R>(std::move(body));
 }

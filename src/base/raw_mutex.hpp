@@ -38,7 +38,7 @@ class raw_mutex {
   // unlock gives the lock back and wakes one waiter.
   void unlock() noexcept;
 
- private:
+ protected:
   enum state : std::uint32_t {
     free,       // nobody holds it
     locked,     // held, and nobody sleeps for it
@@ -51,11 +51,27 @@ class raw_mutex {
   void count_acquisition() noexcept;
   void count_release() noexcept;
 
+  // What unlock does with the word.
+  void release_word() noexcept;
+
   // Written by every locker and unlocker. Publishes what the lock protects.
   atomic<std::uint32_t> state_{free};
 };
 
 static_assert(sizeof(raw_mutex) == 4);
+
+// outer_mutex is a raw_mutex that is no leaf: who holds one may take a raw_mutex, and allocate, but
+// no second outer_mutex; nor may an actor park with one held. For what is cold and spans several
+// slots.
+class outer_mutex : private raw_mutex {
+ public:
+  void lock() noexcept {
+    if (!take_if_free()) [[unlikely]] {
+      lock_slowly();
+    }
+  }
+  void unlock() noexcept { release_word(); }
+};
 
 // raw_guard holds a raw_mutex for a scope, also when an exception leaves it.
 class [[nodiscard]] raw_guard {
@@ -99,6 +115,10 @@ inline void raw_mutex::unlock() noexcept {
 #ifdef SMARM_DEBUG
   count_release();
 #endif
+  release_word();
+}
+
+inline void raw_mutex::release_word() noexcept {
   // release pairs with take_if_free() and lock_slowly(): publishes the critical section.
   if (state_.exchange(free, release) == contended) [[unlikely]] {
     wake_one();

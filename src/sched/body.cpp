@@ -39,7 +39,7 @@ void free_allocation(body_header& header) noexcept {
 
 // Gives the new actor a slot and makes it runnable. The caller has counted it.
 std::error_code bring_to_life(body_header& header, runtime_core& core, scheduler* here,
-                              std::size_t stack_size) {
+                              std::size_t stack_size, birth* at_birth) {
   core.work().queue.reserve(core.life().actors());
   slot* fresh = nullptr;
   if (here != nullptr) {
@@ -58,6 +58,7 @@ std::error_code bring_to_life(body_header& header, runtime_core& core, scheduler
   header.who = pid{fresh->index, fresh->generation};
   header.started = true;
   header.references.store(2, relaxed);  // relaxed: nobody else has a reference yet
+  if (at_birth != nullptr) at_birth->attend(*fresh, header.who);
   fresh->state.publish_queued();
   if (here != nullptr) {
     here->schedule(*fresh);
@@ -134,7 +135,7 @@ std::error_code body_start(actor_body& body, runtime_core* where, const start_op
   if (const std::error_code refused = core.admit(inside)) return refused;
   std::error_code error;
   try {
-    error = bring_to_life(header, core, inside, std::bit_ceil(stack_size));
+    error = bring_to_life(header, core, inside, std::bit_ceil(stack_size), options.at_birth);
   } catch (const std::bad_alloc&) {
     error = std::make_error_code(std::errc::not_enough_memory);
   }

@@ -7,6 +7,7 @@
 
 #include <smarm/config.hpp>
 
+#include "sched/actor_extension.hpp"
 #include "sched/exit_hook_list.hpp"
 #include "sched/lookup.hpp"
 #include "sched/runtime_core.hpp"
@@ -17,8 +18,10 @@ exit_hook_list::exit_hook_list(slot& ended) noexcept : first_(nullptr) {
   // seq_cst: pairs with link and set_done, see exit_hook.hpp.
   if (ended.hooks.load(seq_cst) == nullptr) return;
   const raw_guard guard(ended.lock);
-  first_ = ended.hooks.load(relaxed);   // relaxed: under the lock
-  ended.hooks.store(nullptr, relaxed);  // relaxed: as above
+  first_ = ended.hooks.load(relaxed);          // relaxed: under the lock
+  ended.hooks.store(nullptr, relaxed);         // relaxed: as above
+  extension_ = ended.extension.load(relaxed);  // relaxed: as above
+  ended.extension.store(nullptr, relaxed);     // relaxed: as above
 }
 
 exit_hook_list::~exit_hook_list() {
@@ -28,8 +31,21 @@ exit_hook_list::~exit_hook_list() {
   }
 }
 
+bool exit_hook_list::is_heard() const noexcept {
+  if (extension_ == nullptr) return first_ != nullptr;
+  return first_->next_ != nullptr || extension_->is_heard();
+}
+
+void exit_hook_list::close(pid who, const exit_reason& why) noexcept {
+  if (extension_ != nullptr) extension_->closing(who, why);
+}
+
 void exit_hook_list::call_all(pid who, const exit_reason& why) noexcept {
-  for (exit_hook* hook = first_; hook != nullptr; hook = hook->next_) hook->on_exit(who, why);
+  unsigned calls = 0;
+  for (exit_hook* hook = first_; hook != nullptr; hook = hook->next_) {
+    hook->on_exit(who, why);
+    if (++calls % calls_per_yield == 0) give_way_at_end();
+  }
 }
 
 void exit_hook_list::link(slot& on, exit_hook& hook) noexcept {
@@ -42,6 +58,13 @@ void exit_hook_list::link(slot& on, exit_hook& hook) noexcept {
   }
   hook.previous_ = std::exchange(first->previous_, &hook);
   hook.previous_->next_ = &hook;
+}
+
+void exit_hook_list::link_first(slot& on, exit_hook& hook) noexcept {
+  exit_hook* const first = on.hooks.load(relaxed);  // relaxed: under the lock
+  hook.next_ = first;
+  hook.previous_ = first == nullptr ? &hook : std::exchange(first->previous_, &hook);
+  on.hooks.store(&hook, seq_cst);  // pairs with the exit's look, see exit_hook.hpp
 }
 
 bool exit_hook_list::unlink(slot& on, exit_hook& hook) noexcept {
@@ -88,6 +111,30 @@ bool remove_exit_hook(pid who, exit_hook& hook) noexcept {
   }
   hook.drop_reference();
   return true;
+}
+
+bool install_extension(slot& on, std::uint32_t generation, actor_extension& extension) noexcept {
+  if (on.extension.load(relaxed) != nullptr) return false;  // relaxed: under the lock
+  exit_hook_list::link_first(on, extension);
+  if (!on.state.is_live_since(generation)) {
+    (void)exit_hook_list::unlink(on, extension);
+    return false;
+  }
+  extension.add_reference();
+  // release: pairs with extension_of_self, which reads it without the lock.
+  on.extension.store(&extension, release);
+  return true;
+}
+
+void install_first_extension(slot& fresh, actor_extension& extension) noexcept {
+  exit_hook_list::link_first(fresh, extension);
+  extension.add_reference();
+  fresh.extension.store(&extension, relaxed);  // relaxed: published by publish_queued
+}
+
+void install_first_hook(slot& fresh, exit_hook& hook) noexcept {
+  exit_hook_list::link(fresh, hook);
+  hook.add_reference();
 }
 
 void report_unobserved(const slot& ended, const body_header& header) noexcept {

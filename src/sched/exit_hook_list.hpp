@@ -13,6 +13,8 @@
 
 namespace smarm::detail {
 
+class actor_extension;
+
 struct exit_hook_list {
  public:
   // Takes the slot's hooks, and with them the list's references.
@@ -21,17 +23,29 @@ struct exit_hook_list {
   exit_hook_list(const exit_hook_list&) = delete;
   exit_hook_list& operator=(const exit_hook_list&) = delete;
 
-  [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+  // is_heard tells whether somebody learns of the end by a hook.
+  [[nodiscard]] bool is_heard() const noexcept;
+  // close tells the extension, where there is one. Before the joiner is told.
+  void close(pid who, const exit_reason& why) noexcept;
   // call_all calls each hook, in the order in which they were added.
   void call_all(pid who, const exit_reason& why) noexcept;
 
-  // link and unlink change the list of a live slot, with its lock held.
+  // link, link_first and unlink change the list of a live slot, with its lock held.
   static void link(slot& on, exit_hook& hook) noexcept;
+  static void link_first(slot& on, exit_hook& hook) noexcept;
   [[nodiscard]] static bool unlink(slot& on, exit_hook& hook) noexcept;
 
  private:
+  // Others may be due while the news of an end goes out to many.
+  static constexpr unsigned calls_per_yield = 256;
+
   exit_hook* first_;
+  actor_extension* extension_ = nullptr;  // it is first_ then
 };
+
+// give_way_at_end lets other actors run in the middle of an exit that has many to tell. In
+// sched/park.cpp, as every switch.
+void give_way_at_end() noexcept;
 
 // report_unobserved tells of a failure that nobody can learn of: config::on_unobserved_failure, or
 // a line on standard error.

@@ -7,7 +7,9 @@
 #include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "fiber/current.hpp"
+#include "sched/actor_extension.hpp"
 #include "sched/body.hpp"
+#include "sched/exit_hook_list.hpp"
 #include "sched/lookup.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/scheduler.hpp"
@@ -149,6 +151,17 @@ wait_outcome park_through_stop(const waker& wait, wait_reason reason, deadline u
   slot& self = wait_access::slot_of(wait);
   const wait_shield shield(self);
   return park_actor(self, wait, reason, until);
+}
+
+void give_way_at_end() noexcept {
+  if (scheduler::current_slot() != nullptr) scheduler::yield_running();
+}
+
+slot* slot_of_self() noexcept { return scheduler::current_slot(); }
+
+actor_extension* extension_of_self() noexcept {
+  // acquire: pairs with install_extension: what was written of it before is visible.
+  return scheduler::current_slot()->extension.load(acquire);
 }
 
 void stop_point() {

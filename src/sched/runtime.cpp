@@ -25,7 +25,7 @@ unsigned runtime::schedulers() const noexcept { return core_->scheduler_count();
 runtime_counts runtime::counts() const noexcept { return core_->counts(); }
 
 void runtime::rethrow(const exit_reason& why) {
-  if (why.is_failed()) std::rethrow_exception(why.exception());
+  if (why.is_error()) std::rethrow_exception(why.exception());
   throw misuse("smarm::runtime::run: root was stopped, so there is no result to return");
 }
 

@@ -143,7 +143,7 @@ runtime_core& runtime_core::create(const config& how) {
 namespace {
 
 exit_reason no_stack(std::error_code why) {
-  return exit_reason::failed(std::make_exception_ptr(
+  return exit_reason::error(std::make_exception_ptr(
       std::system_error(why, "smarm: no stack for a new actor (memory or vm.max_map_count)")));
 }
 
@@ -245,6 +245,7 @@ void runtime_core::run() noexcept {
     delete made.exchange(nullptr, acquire);  // pairs with driver_of
   }
   await_pins();
+  work_->timers.drop_alarms();
   SMARM_ASSERT(work_->timers.size() == 0, "no timer outlives the actors of a run",
                work_->timers.size());
 }

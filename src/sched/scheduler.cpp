@@ -6,6 +6,7 @@
 #include "base/assert.hpp"
 #include "base/perturb.hpp"
 #include "fiber/overflow.hpp"
+#include "sched/actor_extension.hpp"
 #include "sched/exit_hook_list.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/slot_table.hpp"
@@ -161,18 +162,27 @@ void scheduler::give_slot(slot& vacant) noexcept {
   slot_cache_[cached_slots_++] = &vacant;
 }
 
+// Why the actor was stopped: by a signal that its extension knows, or by request_stop.
+exit_reason scheduler::stop_reason(slot& self) noexcept {
+  // acquire: pairs with install_extension.
+  actor_extension* const extension = self.extension.load(acquire);
+  return extension == nullptr ? exit_reason::stopped() : extension->stop_reason();
+}
+
 // Runs the actor's function; the reason why it ended.
 exit_reason scheduler::run_body(slot& self) noexcept {
   if (self.stack_size == 0) return std::move(self.body->why);  // no stack to run on
   // Asked to stop before it ever ran: then its function does not begin.
-  if (self.state.peek().stop_requested()) return exit_reason::stopped();
+  if (self.state.peek().stop_requested()) return stop_reason(self);
   try {
     body_of(*self.body).run();
     return exit_reason::normal();
   } catch (const forced_stop&) {
-    return exit_reason::stopped();
+    return stop_reason(self);
+  } catch (const exit_request& request) {
+    return request.why;
   } catch (...) {
-    return exit_reason::failed(std::current_exception());
+    return exit_reason::error(std::current_exception());
   }
 }
 
@@ -183,8 +193,9 @@ void scheduler::publish_end(slot& self, exit_reason why) noexcept {
   self.state.set_done();
   ++self.shield_depth;  // set_done shields; no stop_shield of a result's destructor undoes it
   exit_hook_list hooks(self);
-  const bool nobody_learns = why.is_failed() && hooks.empty() && !header.has_holder();
+  const bool nobody_learns = why.is_error() && !hooks.is_heard() && !header.has_holder();
   const pid who = header.who;
+  hooks.close(who, why);
   header.end(std::move(why));
   hooks.call_all(who, header.why);
   if (nobody_learns) report_unobserved(self, header);

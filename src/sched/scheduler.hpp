@@ -89,6 +89,7 @@ class scheduler final : public picker {
 
   static void actor_main(void* from, std::uintptr_t what) noexcept;
   static exit_reason run_body(slot& self) noexcept;
+  static exit_reason stop_reason(slot& self) noexcept;
   static void publish_end(slot& self, exit_reason why) noexcept;
   [[noreturn]] void leave_ended(slot& self) noexcept;
 

@@ -15,6 +15,7 @@
 
 namespace smarm::detail {
 
+class actor_extension;
 class exit_hook;
 class runtime_core;
 struct body_header;
@@ -37,6 +38,9 @@ struct alignas(64) slot {
   slot* next_free = nullptr;  // while vacant: guarded by whoever holds the free list
   // The first hook. Written under lock (seq_cst where it is the first), read without by the exit.
   atomic<exit_hook*> hooks{nullptr};
+  // What a higher layer keeps of the actor (actor_extension.hpp). Written under lock, by the exit
+  // as well; the actor itself reads it without: only it and who holds the lock may look.
+  atomic<actor_extension*> extension{nullptr};
   raw_mutex lock;                    // leaf; guards the hooks against add, remove and the exit
   std::uint32_t index = 0;           // constant
   std::uint32_t generation = 0;      // of the present actor; as context

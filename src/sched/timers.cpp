@@ -84,7 +84,7 @@ bool timers::cascade(std::int64_t now_ns) noexcept {
   return false;
 }
 
-std::size_t timers::take_due(std::int64_t now_ns, waker* out, std::size_t room) noexcept {
+std::size_t timers::take_due(std::int64_t now_ns, due_timer* out, std::size_t room) noexcept {
   const std::uint64_t target = static_cast<std::uint64_t>(now_ns) >> tick_shift;
   std::size_t taken = 0;
   for (;;) {
@@ -104,7 +104,7 @@ std::size_t timers::take_due(std::int64_t now_ns, waker* out, std::size_t room) 
       if (node->deadline_ns_ > now_ns) continue;
       unlink(*node);
       node->fired_ = true;
-      out[taken++] = node->target_;
+      out[taken++] = {node->target_, node->is_alarm_ ? static_cast<alarm*>(node) : nullptr};
     }
     if (tick == target) break;
   }
@@ -140,7 +140,7 @@ void timers::refresh_earliest() noexcept {
 std::size_t timers::fire_due(std::int64_t now_ns) noexcept {
   std::size_t fired = 0;
   for (;;) {
-    waker due[batch_max];
+    due_timer due[batch_max];
     std::size_t taken = 0;
     {
       const raw_guard guard(lock_);
@@ -148,9 +148,42 @@ std::size_t timers::fire_due(std::int64_t now_ns) noexcept {
       size_.store(size_.load(relaxed) - taken, relaxed);  // relaxed: written under lock_
       refresh_earliest();
     }
-    for (std::size_t i = 0; i < taken; ++i) due[i].wake_last();
+    for (std::size_t i = 0; i < taken; ++i) {
+      if (due[i].call == nullptr) {
+        due[i].target.wake_last();
+        continue;
+      }
+      due[i].call->on_expiry();
+      due[i].call->drop_reference();
+    }
     fired += taken;
     if (taken < batch_max) return fired;
+  }
+}
+
+void timers::drop_alarms() noexcept {
+  intrusive_list<timer> dropped;
+  {
+    const raw_guard guard(lock_);
+    for (level& of : levels_) {
+      for (intrusive_list<timer>& bucket : of.bucket) {
+        timer* next = nullptr;
+        for (timer* node = bucket.front(); node != nullptr; node = next) {
+          next = bucket.next(*node);
+          if (!node->is_alarm_) continue;
+          unlink(*node);
+          node->fired_ = true;
+          dropped.push_back(*node);
+          size_.store(size_.load(relaxed) - 1, relaxed);  // relaxed: written under lock_
+        }
+      }
+    }
+    refresh_earliest();
+  }
+  while (timer* const node = dropped.pop_front()) {
+    auto* const gone = static_cast<alarm*>(node);
+    gone->on_dropped();
+    gone->drop_reference();
   }
 }
 

@@ -35,13 +35,42 @@ class timer : public list_link {
   timer(std::int64_t deadline_ns, const waker& target) noexcept
       : deadline_ns_(deadline_ns), target_(target) {}
 
+  [[nodiscard]] std::int64_t deadline_ns() const noexcept { return deadline_ns_; }
+
  private:
   friend class timers;
+  friend class alarm;
   std::int64_t deadline_ns_;
   waker target_;
   std::uint8_t level_ = 0;   // where it is linked: guarded by lock_
   std::uint8_t bucket_ = 0;  // likewise
   bool fired_ = false;       // guarded by lock_
+  bool is_alarm_ = false;    // constant
+};
+
+// alarm is a timer that calls somebody instead of waking one. Counted by reference; the wheel holds
+// one as long as it is armed.
+class alarm : public timer {
+ public:
+  // on_expiry is called by the scheduler that sees the deadline pass. It must not park.
+  virtual void on_expiry() noexcept = 0;
+  // on_dropped is called instead where the run ends before.
+  virtual void on_dropped() noexcept = 0;
+
+  void add_reference() noexcept {
+    references_.fetch_add(1, relaxed);  // relaxed: whoever copies a reference already holds one
+  }
+  void drop_reference() noexcept {
+    // acq_rel: every use by the other holders happens before the deletion by the last one.
+    if (references_.fetch_sub(1, acq_rel) == 1) delete this;
+  }
+
+ protected:
+  explicit alarm(std::int64_t deadline_ns) noexcept : timer(deadline_ns, {}) { is_alarm_ = true; }
+  virtual ~alarm() = default;
+
+ private:
+  atomic<std::uint32_t> references_{1};
 };
 
 class timers {
@@ -53,6 +82,24 @@ class timers {
 
   // cancel disarms it; true: it had not fired.
   bool cancel(timer& node) noexcept;
+
+  // arm and disarm are insert and cancel for an alarm; the wheel's reference comes and goes.
+  bool arm(alarm& node) noexcept {
+    node.add_reference();
+    return insert(node);
+  }
+  bool disarm(alarm& node) noexcept {
+    if (!cancel(node)) return false;
+    node.drop_reference();
+    return true;
+  }
+  // is_armed tells whether it is still to come.
+  [[nodiscard]] bool is_armed(const alarm& node) noexcept {
+    const raw_guard guard(lock_);
+    return !node.fired_;
+  }
+  // drop_alarms takes every alarm out without calling it: the run is over.
+  void drop_alarms() noexcept;
 
   // fire_due wakes every timer whose deadline is `now_ns` or earlier, and returns how many.
   std::size_t fire_due(std::int64_t now_ns) noexcept;
@@ -80,7 +127,11 @@ class timers {
   // All of these: lock_ held.
   void link(timer& node) noexcept;
   void unlink(timer& node) noexcept;
-  std::size_t take_due(std::int64_t now_ns, waker* out, std::size_t room) noexcept;
+  struct due_timer {
+    waker target;
+    alarm* call;  // in its place, where it is an alarm
+  };
+  std::size_t take_due(std::int64_t now_ns, due_timer* out, std::size_t room) noexcept;
   bool cascade(std::int64_t now_ns) noexcept;
   void refresh_earliest() noexcept;
 

@@ -18,6 +18,8 @@ enum class wait_reason : std::uint8_t {
   condition_variable,
   semaphore_acquire,
   monitor,
+  mailbox,
+  reply,
   fd_readable,
   fd_writable,
   blocking_job,
@@ -46,6 +48,10 @@ enum class wait_reason : std::uint8_t {
       return "semaphore acquire";
     case wait_reason::monitor:
       return "monitor";
+    case wait_reason::mailbox:
+      return "mailbox";
+    case wait_reason::reply:
+      return "reply";
     case wait_reason::fd_readable:
       return "fd readable";
     case wait_reason::fd_writable:

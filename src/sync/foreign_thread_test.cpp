@@ -76,7 +76,7 @@ TEST_P(foreign_thread_test, sending_and_stopping_while_the_runtime_ends) {
       auto watch = monitor(who);
       const auto kind = watch.recv().reason.kind();
       EXPECT_TRUE(kind == exit_kind::stopped || kind == exit_kind::normal ||
-                  kind == exit_kind::no_such_actor);
+                  kind == exit_kind::noproc);
       EXPECT_FALSE(request_stop(who));
       while (tx.send(0)) std::this_thread::yield();
     });
@@ -114,7 +114,7 @@ TEST_P(foreign_thread_test, joining_from_outside_sees_every_end) {
     }
     std::thread joining([&handles] {
       EXPECT_EQ(handles[0].join().value(), 0);
-      EXPECT_TRUE(handles[1].join().error().is_failed());
+      EXPECT_TRUE(handles[1].join().error().is_error());
       EXPECT_FALSE(handles[2].join_for(100us));
       handles[2].request_stop();
       EXPECT_TRUE(handles[2].join().error().is_stopped());

@@ -17,42 +17,11 @@
 #include "sched/exit_hook.hpp"
 #include "sched/wait_reason.hpp"
 #include "sync/channel_core.hpp"
+#include "sync/monitor_hook.hpp"
 
 namespace smarm {
 
 namespace detail {
-
-class monitor_hook : public exit_hook {
- public:
-  [[nodiscard]] pid target() const noexcept { return target_; }
-
-  // attach hangs the hook on its actor, or delivers at once where there is none.
-  void attach() noexcept {
-    attached_ = add_exit_hook(target_, *this);
-    if (!attached_) deliver({target_, exit_reason::no_such_actor()});
-  }
-
-  // detach takes it off; false: the down was, or is just being, delivered.
-  [[nodiscard]] bool detach() noexcept {
-    if (!attached_ || !remove_exit_hook(target_, *this)) return false;
-    abandon();
-    return true;
-  }
-
-  void on_exit(pid who, const exit_reason& why) noexcept override { deliver({who, why}); }
-
- protected:
-  explicit monitor_hook(pid target) noexcept : target_(target) {}
-
-  virtual void deliver(down news) noexcept = 0;
-  // abandon gives up what was kept for the delivery: the receiver is to see the sender go now, and
-  // not when the last reference to the hook goes.
-  virtual void abandon() noexcept = 0;
-
- private:
-  const pid target_;
-  bool attached_ = false;  // written before monitor returns, read by detach
-};
 
 namespace {
 
@@ -62,7 +31,7 @@ class oneshot_hook final : public monitor_hook {
       : monitor_hook(target), into_(std::move(into)) {}
 
  private:
-  void deliver(down news) noexcept override {
+  void deliver(down& news) noexcept override {
     // Whoever dropped the handle hears nothing.
     [[maybe_unused]] const auto sent = into_.send(std::move(news));
   }
@@ -80,7 +49,7 @@ class channel_hook final : public monitor_hook {
  private:
   [[nodiscard]] channel_core& core() const noexcept { return *sender_access::core(into_); }
 
-  void deliver(down news) noexcept override {
+  void deliver(down& news) noexcept override {
     void* const cell = std::exchange(cell_, nullptr);
     down* const value = ::new (cell) down(std::move(news));
     if (!core().append(cell)) {  // the receiver is gone
@@ -119,10 +88,21 @@ pid monitor_ref::target() const {
   return hook_->target();
 }
 
+monitor_id monitor_ref::id() const noexcept { return hook_ == nullptr ? 0 : hook_->id(); }
+
 bool monitor_ref::demonitor() noexcept {
   if (hook_ == nullptr) return false;
   detail::monitor_hook* const hook = std::exchange(hook_, nullptr);
   const bool taken_off = hook->detach();
+  hook->drop_reference();
+  return taken_off;
+}
+
+bool monitor_ref::demonitor_and_flush() noexcept {
+  if (hook_ == nullptr) return false;
+  detail::monitor_hook* const hook = std::exchange(hook_, nullptr);
+  const bool taken_off = hook->detach();
+  if (!taken_off) hook->flush();
   hook->drop_reference();
   return taken_off;
 }

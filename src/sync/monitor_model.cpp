@@ -32,7 +32,7 @@ void live(actor& self) {
 }
 
 bool tells_of_the_end(const down& news) {
-  return news.reason.is_stopped() || news.reason.kind() == exit_kind::no_such_actor;
+  return news.reason.is_stopped() || news.reason.kind() == exit_kind::noproc;
 }
 
 PROTOCOL(monitor_against_exit) {

@@ -69,7 +69,7 @@ TEST_P(monitor_test, a_pid_that_is_nobodys_is_down_at_once) {
       const auto gone = watch.try_recv();
       ASSERT_TRUE(gone) << to_string(nobody);
       EXPECT_EQ(gone->who, nobody);
-      EXPECT_EQ(gone->reason.kind(), exit_kind::no_such_actor);
+      EXPECT_EQ(gone->reason.kind(), exit_kind::noproc);
     }
   });
 }
@@ -90,7 +90,7 @@ TEST_P(monitor_test, many_monitors_share_one_channel) {
     int nobody = 0;
     for (const down& gone : rx) {
       ++downs;
-      nobody += gone.reason.kind() == exit_kind::no_such_actor ? 1 : 0;
+      nobody += gone.reason.kind() == exit_kind::noproc ? 1 : 0;
     }
     // The channel ends with the last monitor: each is a sender of it.
     EXPECT_EQ(downs, 51);
@@ -183,7 +183,7 @@ TEST_P(monitor_test, setting_and_taking_off_race_the_end) {
         ASSERT_EQ(rx.recv().error(), recv_error::closed);
       }
       const auto kind = own.recv().reason.kind();
-      ASSERT_TRUE(kind == exit_kind::normal || kind == exit_kind::no_such_actor);
+      ASSERT_TRUE(kind == exit_kind::normal || kind == exit_kind::noproc);
       (void)watched.join();
     }
     RecordProperty("taken_off", std::to_string(taken_off));
@@ -197,7 +197,7 @@ TEST_P(monitor_test, a_thread_that_is_no_actor_watches) {
     const pid who = rx.recv().value();
     auto watch = monitor(who);
     const auto kind = watch.recv().reason.kind();
-    EXPECT_TRUE(kind == exit_kind::normal || kind == exit_kind::no_such_actor);
+    EXPECT_TRUE(kind == exit_kind::normal || kind == exit_kind::noproc);
   });
   ours.run([tx = std::move(tx)]() mutable {
     EXPECT_TRUE(tx.send(self()));

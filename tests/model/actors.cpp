@@ -9,7 +9,9 @@
 #include <smarm/this_actor.hpp>
 
 #include "base/assert.hpp"
+#include "sched/actor_extension.hpp"
 #include "sched/driver.hpp"
+#include "sched/exit_hook_list.hpp"
 #include "sched/lookup.hpp"
 
 namespace smarm::under_model {
@@ -194,6 +196,15 @@ wait_outcome park_through_stop(const waker& wait, wait_reason reason, deadline u
   self.drop_shield();
   return outcome;
 }
+
+slot* slot_of_self() noexcept { return under_model::current(); }
+
+actor_extension* extension_of_self() noexcept {
+  return under_model::current()->extension.load(acquire);
+}
+
+// An actor that ends is a thread of its own: nobody waits for it to give way.
+void give_way_at_end() noexcept {}
 
 void stop_point() {
   if (actor* const self = under_model::current()) {

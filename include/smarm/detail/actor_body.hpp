@@ -30,6 +30,20 @@ class join_handle;
 namespace detail {
 
 class runtime_core;
+struct slot;
+
+// birth is what a spawn does to its actor before anybody can find it: tie it to its spawner.
+class birth {
+ public:
+  birth() = default;
+  birth(const birth&) = delete;
+  birth& operator=(const birth&) = delete;
+  virtual ~birth() = default;
+
+  // attend is called once the actor has its slot and pid, and nobody knows of them. It follows that
+  // the spawn succeeds; where it fails before, attend is not called.
+  virtual void attend(slot& fresh, pid who) noexcept = 0;
+};
 
 class actor_body {
  public:
@@ -48,6 +62,7 @@ class actor_body {
 struct start_options {
   std::string_view name;
   std::size_t stack_size = 0;
+  birth* at_birth = nullptr;
 };
 
 // The core's side, in src/sched. Bodies are allocated, shared and freed there.
@@ -158,7 +173,8 @@ body_ref make_body(F&& function) {
 
 template <class F, class R>
 std::expected<join_handle<R>, std::error_code> spawn_on(runtime_core* where,
-                                                        spawn_options&& options, F&& f);
+                                                        spawn_options&& options, F&& f,
+                                                        birth* attendant = nullptr);
 
 }  // namespace detail
 }  // namespace smarm

@@ -1,0 +1,139 @@
+// Timers that send. T numbers are those of the project's list of what Erlang does.
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <smarm/registry.hpp>
+#include <smarm/timer.hpp>
+
+#include "actor/actor_fixture.hpp"
+#include "tests/support/counted.hpp"
+
+namespace smarm {
+namespace {
+
+using namespace std::chrono_literals;
+using test::await_end;
+using test::has;
+using test::spawn_detached;
+using test::take;
+using test::wait_for_ever;
+
+using timer_test = test::actors_test;
+SMARM_TEST_AT_1_2_8(timer_test);
+
+TEST_P(timer_test, T1_cancelling_tells_what_was_left_and_only_once) {
+  run([] {
+    const timer_ref reminder = send_after(10s, self(), 1);
+    EXPECT_GT(read_timer(reminder), 5s);
+    const auto left = cancel_timer(reminder);
+    EXPECT_GT(left, 5s);
+    EXPECT_LE(left, 10s);
+    EXPECT_EQ(cancel_timer(reminder), std::nullopt);
+    EXPECT_EQ(read_timer(reminder), std::nullopt);
+    EXPECT_FALSE(has<int>());
+  });
+}
+
+TEST_P(timer_test, T2_a_started_timer_tells_its_id) {
+  run([] {
+    const timer_ref timer = start_timer(5ms, self(), std::string("hey"));
+    const auto expired = take<timer_expired<std::string>>();
+    EXPECT_EQ(expired->ref, timer.id());
+    EXPECT_EQ(expired->message, "hey");
+  });
+}
+
+TEST_P(timer_test, T3_the_message_of_a_timer_that_fired_stays) {
+  run([] {
+    const timer_ref timer = send_after(1ms, self(), 7);
+    while (mailbox_size() == 0) sleep_for(1ms);
+    EXPECT_EQ(cancel_timer(timer), std::nullopt);
+    EXPECT_EQ(receive<int>(), 7);
+  });
+}
+
+TEST_P(timer_test, T5_a_timer_to_a_name_looks_it_up_when_it_fires) {
+  run([] {
+    const timer_ref timer = send_after(20ms, "t5_name", std::string("hello"));
+    ASSERT_TRUE(register_name("t5_name").has_value());
+    EXPECT_EQ(take<std::string>(), "hello");
+    EXPECT_EQ(read_timer(timer), std::nullopt);
+  });
+}
+
+TEST_P(timer_test, T6_messages_come_in_the_order_of_their_deadlines) {
+  run([] {
+    for (const int ms : {60, 20, 40, 0})
+      (void)send_after(std::chrono::milliseconds(ms), self(), ms);
+    for (const int ms : {0, 20, 40, 60}) EXPECT_EQ(take<int>(), ms);
+  });
+}
+
+TEST_P(timer_test, T7_another_actor_may_cancel) {
+  run([] {
+    const timer_ref timer = send_after(1h, self(), 1);
+    const auto left = spawn([&] { return cancel_timer(timer); }).join().value();
+    EXPECT_GT(left, 30min);
+    EXPECT_EQ(cancel_timer(timer), std::nullopt);
+  });
+}
+
+TEST_P(timer_test, T8_the_answer_to_a_cancel_may_come_as_a_message) {
+  run([] {
+    const timer_ref timer = send_after(1h, self(), 1);
+    cancel_timer_async(timer);
+    const auto answer = take<timer_cancelled>();
+    EXPECT_EQ(answer->ref, timer.id());
+    EXPECT_GT(answer->left, 30min);
+  });
+}
+
+TEST_P(timer_test, a_timer_dies_with_the_actor_it_would_go_to) {
+  run([] {
+    const pid child = spawn_detached([] {});
+    (void)await_end(child);
+    const timer_ref timer = send_after(1h, child, 1);
+    EXPECT_EQ(read_timer(timer), std::nullopt);
+    EXPECT_EQ(cancel_timer(timer), std::nullopt);
+  });
+}
+
+TEST_P(timer_test, an_interval_ticks_until_it_is_cancelled) {
+  run([] {
+    const timer_ref ticks = send_interval(1ms, self(), std::string("tick"));
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(take<std::string>(), "tick");
+    EXPECT_TRUE(cancel_timer(ticks).has_value());
+    while (has<std::string>()) {
+    }
+    EXPECT_EQ(receive_for<std::string>(5ms).error(), recv_error::timed_out);
+    EXPECT_THROW((void)send_interval(0ms, self(), 1), misuse);
+  });
+}
+
+TEST_P(timer_test, the_end_of_a_run_takes_pending_timers_and_their_messages_along) {
+  test::ledger book;
+  run([&book] {
+    for (int i = 0; i < 100; ++i) (void)send_after(1h, self(), test::counted(book, i));
+    (void)send_interval(1h, self(), 1);
+  });
+  EXPECT_EQ(book.alive, 0);
+}
+
+TEST_P(timer_test, timers_armed_and_cancelled_by_the_thousand_leave_nothing) {
+  run([] {
+    for (int round = 0; round < 5'000; ++round) {
+      const timer_ref timer = send_after(1ms * (round % 7), self(), round);
+      if (round % 3 != 0) (void)cancel_timer(timer);
+      if (round % 64 == 0) yield();
+    }
+  });
+}
+
+TEST_P(timer_test, a_thread_that_is_no_actor_has_no_timers) {
+  EXPECT_THROW((void)send_after(1ms, pid{1, 1}, 1), misuse);
+  run([] {});
+}
+
+}  // namespace
+}  // namespace smarm

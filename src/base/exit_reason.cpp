@@ -1,0 +1,153 @@
+// What an exit reason carries, and how it is told to people and to other languages.
+#include <cxxabi.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include <smarm/exit_reason.hpp>
+
+#include "base/atomic.hpp"
+
+namespace smarm {
+
+struct exit_reason::shared_term {
+  explicit shared_term(term of) : value(std::move(of)) {}
+
+  const term value;
+  detail::atomic<std::uint32_t> references{1};
+};
+
+namespace {
+
+// The kinds that are an atom and nothing else, by that atom.
+constexpr std::array<std::pair<std::string_view, exit_kind>, 6> plain_kinds{{
+    {"normal", exit_kind::normal},
+    {"stopped", exit_kind::stopped},
+    {"killed", exit_kind::killed},
+    {"shutdown", exit_kind::shutdown},
+    {"noproc", exit_kind::noproc},
+    {"noconnection", exit_kind::noconnection},
+}};
+
+std::string_view name_of(exit_kind kind) noexcept {
+  for (const auto& [name, plain] : plain_kinds) {
+    if (plain == kind) return name;
+  }
+  return kind == exit_kind::error ? "error" : "custom";
+}
+
+// error_as calls f with the exception where it is a std::exception.
+template <class F>
+std::string error_as(const std::exception_ptr& error, F f) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return f(e);
+  } catch (...) {
+    return {};
+  }
+}
+
+}  // namespace
+
+exit_reason::shared_term* exit_reason::share(shared_term& shared) noexcept {
+  // relaxed: whoever copies a reference already holds one
+  shared.references.fetch_add(1, detail::relaxed);
+  return &shared;
+}
+
+void exit_reason::drop(shared_term& shared) noexcept {
+  // acq_rel: every use by the other holders happens before the deletion by the last one.
+  if (shared.references.fetch_sub(1, detail::acq_rel) == 1) delete &shared;
+}
+
+void exit_reason::swap(exit_reason& other) noexcept {
+  // SAFETY: an exception_ptr is one pointer that may be relocated: it knows nothing of its address.
+  static_assert(sizeof(std::exception_ptr) == sizeof(shared_term*));
+  std::array<std::byte, sizeof(shared_term*)> mine;
+  std::memcpy(mine.data(), &detail_, mine.size());
+  std::memcpy(static_cast<void*>(&detail_), &other.detail_, mine.size());
+  std::memcpy(static_cast<void*>(&other.detail_), mine.data(), mine.size());
+  std::swap(kind_, other.kind_);
+}
+
+exit_reason::exit_reason(exit_kind kind, const term& detail) {
+  detail_ = new shared_term(detail);
+  kind_ = kind;
+}
+
+exit_reason::exit_reason(const term& value) {
+  for (const auto& [name, kind] : plain_kinds) {
+    if (value.is_atom(name)) {
+      kind_ = kind;
+      return;
+    }
+  }
+  const bool is_shutdown =
+      value.is(term::shape::tuple) && value.size() == 2 && value[0].is_atom("shutdown");
+  detail_ = new shared_term(is_shutdown ? value[1] : value);
+  kind_ = is_shutdown ? exit_kind::shutdown : exit_kind::custom;
+}
+
+exit_reason exit_reason::shutdown(const term& detail) {
+  return exit_reason(exit_kind::shutdown, detail);
+}
+
+exit_reason exit_reason::error(std::exception_ptr why) noexcept {
+  exit_reason reason;
+  std::construct_at(&reason.error_, std::move(why));
+  reason.kind_ = exit_kind::error;
+  return reason;
+}
+
+const std::exception_ptr& exit_reason::exception() const noexcept {
+  static const std::exception_ptr none;
+  return kind_ == exit_kind::error ? error_ : none;
+}
+
+std::string exit_reason::type_name() const {
+  if (!is_error()) return {};
+  const std::type_info* const type = error_.__cxa_exception_type();
+  int status = 0;
+  char* const readable = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+  const std::unique_ptr<char, void (*)(void*)> owner(readable, &std::free);
+  return status == 0 ? readable : type->name();
+}
+
+std::string exit_reason::text() const {
+  if (!is_error()) return {};
+  return error_as(error_, [](const std::exception& e) { return std::string(e.what()); });
+}
+
+const term* exit_reason::detail() const noexcept {
+  return is_error() || detail_ == nullptr ? nullptr : &detail_->value;
+}
+
+term exit_reason::to_term() const {
+  if (is_error()) return term::tuple({atom("error"), type_name(), text()});
+  if (const term* const more = detail()) {
+    return kind_ == exit_kind::custom ? *more : term::tuple({atom("shutdown"), *more});
+  }
+  return atom(name_of(kind_));
+}
+
+std::string exit_reason::message() const {
+  if (kind_ == exit_kind::noproc) return "no such actor";
+  if (!is_error()) return to_string(to_term());
+  const std::string what =
+      error_as(error_, [](const std::exception& e) { return std::string("failed: ") + e.what(); });
+  return what.empty() ? "failed: an exception of type " + type_name() : what;
+}
+
+bool operator==(const exit_reason& left, const exit_reason& right) noexcept {
+  if (left.kind_ != right.kind_) return false;
+  if (left.is_error()) return left.error_ == right.error_;
+  const term* const mine = left.detail();
+  const term* const others = right.detail();
+  if (mine == nullptr || others == nullptr) return mine == others;
+  return *mine == *others;
+}
+
+}  // namespace smarm

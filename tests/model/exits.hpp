@@ -1,0 +1,45 @@
+// What a model needs of an actor's exit when that actor has links, a mailbox or monitors.
+#pragma once
+
+#include <smarm/exit_reason.hpp>
+
+#include "actor/actor_box.hpp"
+#include "actor/shared_state.hpp"
+#include "sched/exit_hook_list.hpp"
+#include "tests/model/actors.hpp"
+
+namespace smarm::under_model {
+
+// shared_actors is what actors share (actor/shared_state.hpp) for one execution: made first in it.
+class shared_actors {
+ public:
+  shared_actors() { current() = &state_; }
+  ~shared_actors() { current() = nullptr; }
+  shared_actors(const shared_actors&) = delete;
+  shared_actors& operator=(const shared_actors&) = delete;
+
+  [[nodiscard]] static detail::shared_state*& current() noexcept {
+    static detail::shared_state* now = nullptr;
+    return now;
+  }
+
+ private:
+  detail::shared_state state_;
+};
+
+// with_box gives an actor its box beforehand, where a model is not about its making.
+inline void with_box(actor& who) { detail::make_box(who, who.who()); }
+
+// finish tells of the end of an actor that has been run: what scheduler::publish_end does with the
+// slot once its function is over, but for the body. By the model thread that ran it.
+inline void finish(actor& self, const exit_reason& why) {
+  const pid who = self.who();
+  {
+    detail::exit_hook_list hooks(self);
+    hooks.close(who, why);
+    hooks.call_all(who, why);
+  }
+  static_cast<void>(self.state.reclaim());
+}
+
+}  // namespace smarm::under_model
