@@ -198,6 +198,7 @@ class receiver {
  private:
   template <class U>
   friend struct channel_ends;
+  friend struct detail::select_access;
   explicit receiver(detail::channel_core* core) noexcept : ref_(core) {}
 
   static std::expected<T, recv_error> take(detail::channel_core& core, void* cell,

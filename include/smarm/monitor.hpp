@@ -114,6 +114,7 @@ class monitor_handle {
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(ref_); }
 
  private:
+  friend struct detail::select_access;
   friend monitor_handle monitor(pid who);
   monitor_handle(monitor_ref ref, oneshot_receiver<down> rx) noexcept
       : ref_(std::move(ref)), rx_(std::move(rx)) {}

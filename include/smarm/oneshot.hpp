@@ -95,6 +95,7 @@ class oneshot_receiver {
   [[nodiscard]] explicit operator bool() const noexcept { return ref_.get() != nullptr; }
 
  private:
+  friend struct detail::select_access;
   template <class U>
   friend struct oneshot_ends;
   friend class monitor_handle;

@@ -20,14 +20,18 @@
 #include <smarm/monitor.hpp>
 #include <smarm/mutex.hpp>
 #include <smarm/oneshot.hpp>
+#include <smarm/select.hpp>
 #include <smarm/semaphore.hpp>
 
 // How they find each other, fail together and are looked after.
+#include <smarm/group.hpp>
 #include <smarm/link.hpp>
 #include <smarm/mailbox.hpp>
 #include <smarm/registry.hpp>
 #include <smarm/report.hpp>
+#include <smarm/scope.hpp>
 #include <smarm/start.hpp>
+#include <smarm/task.hpp>
 #include <smarm/timer.hpp>
 
 // What they do with the world outside.

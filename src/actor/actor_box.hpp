@@ -78,6 +78,8 @@ class actor_box final : public actor_extension {
   // The owner's, without the lock: what receive is made of. See mailbox.cpp.
   [[nodiscard]] full_envelope take(std::span<const pattern> patterns, deadline until,
                                    std::size_t& which);
+  // take_present is take that does not wait.
+  [[nodiscard]] full_envelope take_present(std::span<const pattern> patterns, std::size_t& which);
   [[nodiscard]] std::size_t count() noexcept;
   void flush_down(monitor_id ref) noexcept;
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <smarm/mailbox.hpp>
+#include <smarm/select.hpp>
 #include <smarm/this_actor.hpp>
 
 #include "actor/actor_box.hpp"
@@ -115,6 +116,39 @@ full_envelope actor_box::take_kept(std::span<const pattern> patterns, envelope*&
     position = at;
   }
   return nullptr;
+}
+
+full_envelope actor_box::take_present(std::span<const pattern> patterns, std::size_t& which) {
+  envelope* position = nullptr;
+  for (;;) {
+    if (full_envelope found = take_kept(patterns, position, which)) {
+      taken.store(taken.load(relaxed) + 1, relaxed);  // relaxed: the owner's, a hint to others
+      return found;
+    }
+    const raw_guard guard(home->lock);
+    if (arrived.empty()) return nullptr;
+    kept.append_all(arrived);
+  }
+}
+
+bool mailbox_case::is_ready() {
+  found_ = self_box("select").take_present(patterns_, which_);
+  return found_ != nullptr;
+}
+
+bool mailbox_case::enroll(const waker& wake) {
+  actor_box& box = self_box("select");
+  const raw_guard guard(box.home->lock);
+  if (!box.arrived.empty()) return false;
+  box.waiting = wake;
+  return true;
+}
+
+void mailbox_case::withdraw() noexcept {
+  // The caller has a box: it enrolled.
+  auto& box = static_cast<actor_box&>(*extension_of_self());
+  const raw_guard guard(box.home->lock);
+  box.waiting = {};
 }
 
 full_envelope actor_box::take(std::span<const pattern> patterns, deadline until,

@@ -1,4 +1,5 @@
-// shared_state is what the actors of a process share in this layer: the locks of pairs, the names.
+// shared_state is what the actors of a process share in this layer: the locks of pairs, the names,
+// the groups.
 //
 // One object, and apart from the code that uses it, because under the model checker each execution
 // has one of its own (tests/model/exits.hpp).
@@ -13,6 +14,7 @@
 
 #include <smarm/pid.hpp>
 
+#include "actor/groups.hpp"
 #include "base/raw_mutex.hpp"
 
 namespace smarm::detail {
@@ -62,6 +64,7 @@ struct name_table {
 struct shared_state {
   pair_locks pairs;
   name_table names;
+  group_table groups;
 };
 
 [[nodiscard]] shared_state& shared() noexcept;

@@ -19,6 +19,7 @@ enum class wait_reason : std::uint8_t {
   semaphore_acquire,
   monitor,
   mailbox,
+  select,
   reply,
   fd_readable,
   fd_writable,
@@ -50,6 +51,8 @@ enum class wait_reason : std::uint8_t {
       return "monitor";
     case wait_reason::mailbox:
       return "mailbox";
+    case wait_reason::select:
+      return "select";
     case wait_reason::reply:
       return "reply";
     case wait_reason::fd_readable:

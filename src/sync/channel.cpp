@@ -234,6 +234,32 @@ bool channel_core::wait(deadline until) {
   return outcome == wait_outcome::woken || !withdraw();
 }
 
+bool channel_core::is_ready() {
+  require_single_receiver();
+  channel_status why{};
+  return oldest(why) != nullptr || why == channel_status::closed;
+}
+
+// enroll is the first half of wait, for a wait that is not for this channel alone.
+bool channel_core::enroll(const waker& wake) {
+  require_single_receiver();
+  waker_.store(wake);
+  std::uintptr_t empty = empty_tail();
+  // As in wait.
+  if (!tail_.compare_exchange_strong(empty, empty | receiver_waits, release, relaxed)) return false;
+  receiver_parked_.store(true, relaxed);  // relaxed: see require_single_receiver
+  return true;
+}
+
+void channel_core::end_enrolment() noexcept {
+  receiver_parked_.store(false, relaxed);  // relaxed: see require_single_receiver
+  if (withdraw()) return;
+  // A sender cleared the tag and still reads waker_, which the next wait writes: it is through with
+  // it when its link shows (invariant 3). One that closed the channel is the last that reads it.
+  channel_status why{};
+  (void)oldest(why);
+}
+
 // withdraw takes the tag back; false: a sender was faster, and what it brings is on its way.
 bool channel_core::withdraw() noexcept {
   std::uintptr_t waiting = empty_tail() | receiver_waits;

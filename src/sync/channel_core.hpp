@@ -73,6 +73,11 @@ class channel_core {
   [[nodiscard]] void* front(deadline until, channel_status& why);
   [[nodiscard]] void* try_front(channel_status& why);
   void pop() noexcept;
+  // For a wait on several things at once: is_ready tells whether front would not park; enroll has
+  // the waker called when that changes (false: it is ready), until end_enrolment.
+  [[nodiscard]] bool is_ready();
+  [[nodiscard]] bool enroll(const waker& wake);
+  void end_enrolment() noexcept;
   void close_receiver();
   void drop_receiver() noexcept;
 

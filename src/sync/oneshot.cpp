@@ -86,6 +86,18 @@ class oneshot_core {
     return outcome == wait_outcome::woken || !withdraw();
   }
 
+  // enroll is the first half of wait, for a wait that is not for this oneshot alone; false: the
+  // sender has spoken.
+  [[nodiscard]] bool enroll(const waker& wake) noexcept {
+    waker_.store(wake);
+    state empty = state::empty;
+    // As in wait.
+    return state_.compare_exchange_strong(empty, state::waiting, release, relaxed);
+  }
+  // end_enrolment: where the sender has spoken meanwhile there is no next wait that would write
+  // waker_, so nothing is to be waited for.
+  void end_enrolment() noexcept { (void)withdraw(); }
+
   void drop_receiver() noexcept {
     // acquire: pairs with send: the value is there to be destroyed. release: with the acquire of
     // send and now(): what the receiver did is done when the sender learns of it.
@@ -153,6 +165,10 @@ channel_status oneshot_receive(oneshot_core& core, deadline until, wait_reason r
     if (!core.wait(until, reason)) return channel_status::timed_out;
   }
 }
+
+bool oneshot_enroll(oneshot_core& core, const waker& wake) noexcept { return core.enroll(wake); }
+
+void oneshot_end_enrolment(oneshot_core& core) noexcept { core.end_enrolment(); }
 
 void oneshot_drop_sender(oneshot_core& core) noexcept { core.drop_sender(); }
 

@@ -10,6 +10,7 @@
 namespace smarm::detail {
 
 class oneshot_core;
+class waker;
 enum class wait_reason : std::uint8_t;
 
 // oneshot_create makes a oneshot with both its ends.
@@ -27,6 +28,11 @@ enum class wait_reason : std::uint8_t;
                                              wait_reason reason);
 [[nodiscard]] channel_status oneshot_receive(oneshot_core& core, deadline until);
 [[nodiscard]] channel_status oneshot_try_receive(oneshot_core& core) noexcept;
+
+// oneshot_enroll has the waker called when the sender speaks; false: it has. For a wait on several
+// things at once, until oneshot_end_enrolment.
+[[nodiscard]] bool oneshot_enroll(oneshot_core& core, const waker& wake) noexcept;
+void oneshot_end_enrolment(oneshot_core& core) noexcept;
 
 void oneshot_drop_sender(oneshot_core& core) noexcept;
 // oneshot_drop_receiver destroys the value if it was sent, received or not.

@@ -7,6 +7,8 @@
 
 namespace smarm::detail {
 
+struct select_access;  // see smarm/select.hpp
+
 struct value_type {
   std::size_t size;
   std::size_t align;
