@@ -1,4 +1,4 @@
-// The ends of tasks.
+// How tasks end: what their owner does, and the reasons with which an await ends it.
 #include <smarm/mailbox.hpp>
 #include <smarm/task.hpp>
 #include <smarm/this_actor.hpp>
