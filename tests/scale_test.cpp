@@ -20,7 +20,7 @@
 #include <smarm/spawn.hpp>
 #include <smarm/this_actor.hpp>
 
-#include "base/atomic.hpp"
+#include "fiber/sanitizer.hpp"
 #include "tests/support/actors_test.hpp"
 
 namespace smarm {

@@ -12,6 +12,7 @@
 
 #include <smarm/config.hpp>
 
+#include "fiber/sanitizer.hpp"
 #include "tests/support/run_fixture.hpp"
 
 namespace smarm::test {
