@@ -24,14 +24,21 @@
 #include <smarm/semaphore.hpp>
 
 // How they find each other, fail together and are looked after.
+#include <smarm/application.hpp>
+#include <smarm/call.hpp>
 #include <smarm/group.hpp>
 #include <smarm/link.hpp>
 #include <smarm/mailbox.hpp>
 #include <smarm/registry.hpp>
 #include <smarm/report.hpp>
+#include <smarm/request_collection.hpp>
 #include <smarm/scope.hpp>
+#include <smarm/server.hpp>
 #include <smarm/start.hpp>
+#include <smarm/state_machine.hpp>
+#include <smarm/supervisor.hpp>
 #include <smarm/task.hpp>
+#include <smarm/this_server.hpp>
 #include <smarm/timer.hpp>
 
 // What they do with the world outside.

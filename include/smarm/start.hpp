@@ -68,6 +68,7 @@ class starting {
   void ready();
   // ignore tells the starter that there is nothing to do here; then the function returns.
   void ignore();
+  [[nodiscard]] bool is_ignored() const noexcept { return is_ignored_; }
   // fail tells the starter why there is nothing, and ends the actor with that reason.
   [[noreturn]] void fail(exit_reason why);
 
@@ -78,6 +79,7 @@ class starting {
 
   pid parent_;
   bool linked_;
+  bool is_ignored_ = false;
   oneshot_sender<start_result> tell_;
 };
 

@@ -7,6 +7,7 @@
 #include "actor/groups.hpp"
 #include "actor/links.hpp"
 #include "actor/names.hpp"
+#include "actor/reply_cell.hpp"
 #include "sched/exit_hook_list.hpp"
 
 namespace smarm::detail {
@@ -88,6 +89,7 @@ void actor_box::closing(pid gone, const exit_reason& why) noexcept {
   }
   // Here, where the actor still stands: what is destroyed may park.
   kept.clear();
+  reply_cell::drop_answered(std::exchange(answered, nullptr));
 }
 
 }  // namespace smarm::detail

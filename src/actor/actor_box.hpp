@@ -10,7 +10,9 @@
 //   2. The mailbox is two queues: `arrived`, to which senders append under the lock, and `kept`,
 //      which is the owner's alone and older. The owner moves all of arrived behind kept at once.
 //   3. `waiting` is the waker of a receive that has found nothing, set under the lock in which it
-//      saw that nothing had arrived; who appends takes it and wakes once the lock is left.
+//      saw that nothing had arrived; who appends takes it and wakes once the lock is left. That
+//      message alone is `handed`: it is older than all that arrives after, and who was woken by its
+//      sender takes it without the lock; who leaves the wait otherwise looks under the lock.
 //   4. Nothing is appended after the exit has taken the hooks: every append looks, under the lock,
 //      whether the actor lives, and the exit takes the lock after it has ceased to.
 // Threads: guarded by the lock of the actor's slot, but for what says otherwise.
@@ -38,6 +40,8 @@
 namespace smarm::detail {
 
 class mailbox_hook;
+class reply_cell;
+class server_core;
 
 // alias_entry is one address in use.
 struct alias_entry {
@@ -55,9 +59,15 @@ class actor_box final : public actor_extension {
 
   // append puts a message at the end and returns the waker to call when the lock has been left.
   [[nodiscard]] waker append(envelope& message) noexcept {
-    arrived.push_back(message);
     ++appended;
-    return std::exchange(waiting, waker{});
+    const waker wake = std::exchange(waiting, waker{});
+    if (wake) {
+      message.next = nullptr;
+      handed = &message;
+    } else {
+      arrived.push_back(message);
+    }
+    return wake;
   }
   // has_room tells whether a bounded mailbox takes one more message.
   [[nodiscard]] bool has_room() const noexcept {
@@ -80,8 +90,15 @@ class actor_box final : public actor_extension {
                                    std::size_t& which);
   // take_present is take that does not wait.
   [[nodiscard]] full_envelope take_present(std::span<const pattern> patterns, std::size_t& which);
+  // take_first takes the oldest message; null: none came until the deadline.
+  [[nodiscard]] full_envelope take_first(deadline until);
   [[nodiscard]] std::size_t count() noexcept;
+  // note_answered keeps an answered call until its cell can be taken off (actor/reply_cell.hpp).
+  void note_answered(reply_cell& cell) noexcept;
   void flush_down(monitor_id ref) noexcept;
+  // keep_handed puts the message that ended a wait behind what is kept. The lock held, unless its
+  // sender woke us.
+  void keep_handed() noexcept;
 
   exit_reason stop_reason() noexcept override;
   void closing(pid who, const exit_reason& why) noexcept override;
@@ -93,6 +110,7 @@ class actor_box final : public actor_extension {
   link_table links;
   envelope_queue arrived;
   waker waiting;
+  envelope* handed = nullptr;  // see invariant 3
   exit_reason stop_why;
   alias_entry* aliases = nullptr;
   std::size_t appended = 0;
@@ -107,9 +125,12 @@ class actor_box final : public actor_extension {
   atomic<std::size_t> taken{0};  // written by the owner, read by has_room
   bool matching = false;         // a predicate runs
   std::uint64_t last_id = 0;     // of its monitors and aliases
+  reply_cell* answered = nullptr;
+  server_core* server = nullptr;  // what runs here, where this actor is a server
 
  private:
   ~actor_box() override;
+  [[nodiscard]] bool await_more(deadline until);
   [[nodiscard]] full_envelope take_kept(std::span<const pattern> patterns, envelope*& position,
                                         std::size_t& which);
 };

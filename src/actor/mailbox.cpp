@@ -9,6 +9,8 @@
 #include "actor/actor_box.hpp"
 #include "actor/mailbox_hook.hpp"
 #include "actor/names.hpp"
+#include "actor/reply_cell.hpp"
+#include "base/assert.hpp"
 #include "sched/wait_reason.hpp"
 #include "sync/wait_list.hpp"
 
@@ -20,7 +22,7 @@ namespace {
 
 std::size_t allocation_size(const message_type& type) noexcept {
   const std::size_t align = type.align < alignof(void*) ? alignof(void*) : type.align;
-  return (sizeof(envelope) + align - 1) / align * align + type.size;
+  return ((sizeof(envelope) + align - 1) & ~(align - 1)) + type.size;
 }
 
 constexpr bool is_pooled(const message_type& type) noexcept { return type.align <= pool_granule; }
@@ -149,6 +151,46 @@ void mailbox_case::withdraw() noexcept {
   auto& box = static_cast<actor_box&>(*extension_of_self());
   const raw_guard guard(box.home->lock);
   box.waiting = {};
+  box.keep_handed();
+}
+
+void actor_box::keep_handed() noexcept {
+  if (envelope* const message = std::exchange(handed, nullptr)) kept.push_back(*message);
+}
+
+// Waits for more than is kept; false: the deadline has passed.
+bool actor_box::await_more(deadline until) {
+  reply_cell* const done = std::exchange(answered, nullptr);
+  bool have_more = false;
+  waker wait;
+  {
+    const raw_guard guard(home->lock);
+    for (reply_cell* cell = done; cell != nullptr; cell = cell->next_answered()) {
+      cell->take_off_locked();
+    }
+    have_more = !arrived.empty();
+    if (have_more) {
+      kept.append_all(arrived);
+    } else if (!until.has_passed()) {
+      wait = begin_wait();
+      waiting = wait;
+    }
+  }
+  reply_cell::drop_answered(done);
+  if (have_more) return true;
+  if (!wait) return false;
+  const auto withdraw = [this] {
+    const raw_guard guard(home->lock);
+    waiting = {};
+    keep_handed();
+  };
+  if (park_or(wait, wait_reason::mailbox, until, withdraw) == wait_outcome::timed_out) {
+    withdraw();
+  } else {
+    SMARM_ASSERT(handed != nullptr, "only a message wakes who waits for one", who.index);
+    keep_handed();
+  }
+  return true;
 }
 
 full_envelope actor_box::take(std::span<const pattern> patterns, deadline until,
@@ -159,25 +201,21 @@ full_envelope actor_box::take(std::span<const pattern> patterns, deadline until,
       taken.store(taken.load(relaxed) + 1, relaxed);  // relaxed: the owner's, a hint to others
       return found;
     }
-    waker wait;
-    {
-      const raw_guard guard(home->lock);
-      if (!arrived.empty()) {
-        kept.append_all(arrived);
-        continue;
-      }
-      if (!until.has_passed()) {
-        wait = begin_wait();
-        waiting = wait;
-      }
-    }
-    if (!wait) return nullptr;
-    const auto withdraw = [this] {
-      const raw_guard guard(home->lock);
-      waiting = {};
-    };
-    if (park_or(wait, wait_reason::mailbox, until, withdraw) == wait_outcome::timed_out) withdraw();
+    if (!await_more(until)) return nullptr;
   }
+}
+
+full_envelope actor_box::take_first(deadline until) {
+  while (kept.empty()) {
+    if (!await_more(until)) return nullptr;
+  }
+  taken.store(taken.load(relaxed) + 1, relaxed);  // relaxed: as in take
+  return kept.take(nullptr);
+}
+
+void actor_box::note_answered(reply_cell& cell) noexcept {
+  cell.chain_before(answered);
+  answered = &cell;
 }
 
 std::size_t actor_box::count() noexcept {

@@ -11,6 +11,8 @@
 #include <smarm/start.hpp>
 #include <smarm/this_actor.hpp>
 
+#include "sched/stop.hpp"
+
 namespace smarm {
 
 struct starting_access {
@@ -50,7 +52,9 @@ void begin(starting& me, const std::string& name, const std::function<void(start
   } catch (const exit_request& request) {
     report_crash(request.why);
     throw;
-  } catch (const std::exception&) {
+  } catch (const detail::forced_stop&) {
+    throw;
+  } catch (...) {
     report_crash(exit_reason::error(std::current_exception()));
     throw;
   }
@@ -121,6 +125,7 @@ void starting::ready() {
 }
 
 void starting::ignore() {
+  is_ignored_ = true;
   if (tell_) {
     static_cast<void>(tell_.send(
         std::unexpected(start_error{start_error::what::ignored, exit_reason::normal(), {}})));

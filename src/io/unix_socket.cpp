@@ -2,15 +2,13 @@
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <cstddef>
-#include <cstring>
 #include <utility>
 
 #include <smarm/unix_socket.hpp>
 
+#include "io/local_address.hpp"
 #include "io/system_call.hpp"
 
 namespace smarm {
@@ -18,31 +16,8 @@ namespace {
 
 using detail::error_of;
 using detail::failure;
+using detail::local_address;
 using detail::stream_socket;
-
-struct local_address {
-  sockaddr_un address{};
-  std::size_t size = 0;
-  bool is_abstract = false;
-};
-
-io_result<local_address> to_address(const std::string& path) {
-  local_address to;
-  to.address.sun_family = AF_UNIX;
-  if (path.empty()) return failure(std::errc::invalid_argument);
-  to.is_abstract = path.front() == '@' || path.front() == '\0';
-  // The kernel would take the path up to its first zero byte: the name of another file.
-  if (!to.is_abstract && path.find('\0') != std::string::npos) {
-    return failure(std::errc::invalid_argument);
-  }
-  // A path in the file system needs room for the zero byte at its end; an abstract name has none.
-  const std::size_t room = sizeof to.address.sun_path - (to.is_abstract ? 0 : 1);
-  if (path.size() > room) return failure(std::errc::filename_too_long);
-  std::memcpy(to.address.sun_path, path.data(), path.size());
-  if (to.is_abstract) to.address.sun_path[0] = '\0';
-  to.size = offsetof(sockaddr_un, sun_path) + path.size() + (to.is_abstract ? 0 : 1);
-  return to;
-}
 
 io_result<stream_socket> open_socket() {
   const int fd = detail::make_socket(AF_UNIX);
@@ -91,7 +66,7 @@ io_result<std::pair<unix_stream, unix_stream>> unix_stream::pair() {
 }
 
 io_result<unix_stream> unix_stream::connect(const std::string& path, deadline until) {
-  const auto to = to_address(path);
+  const auto to = detail::to_local_address(path);
   if (!to) return std::unexpected(to.error());
   auto socket = open_socket();
   if (!socket) return std::unexpected(socket.error());
@@ -112,7 +87,7 @@ unix_listener& unix_listener::operator=(unix_listener&& other) noexcept {
 
 io_result<unix_listener> unix_listener::bind(const std::string& path,
                                              const unix_listen_options& options) {
-  const auto at = to_address(path);
+  const auto at = detail::to_local_address(path);
   if (!at) return std::unexpected(at.error());
   auto socket = open_socket();
   if (!socket) return std::unexpected(socket.error());

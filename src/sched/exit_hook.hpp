@@ -32,12 +32,21 @@ class exit_hook {
   void add_reference() noexcept {
     references_.fetch_add(1, relaxed);  // relaxed: whoever copies a reference already holds one
   }
-  void drop_reference() noexcept {
-    // acq_rel: every use by the other holders happens before the deletion by the last one.
-    if (references_.fetch_sub(1, acq_rel) == 1) delete this;
-  }
+  void drop_reference() noexcept { drop_references(1); }
 
  protected:
+  // A hook that begins with the references of several holders.
+  explicit exit_hook(std::uint32_t references) noexcept : references_(references) {}
+
+  // drop_references drops what one holder has of them.
+  void drop_references(std::uint32_t held) noexcept {
+    // acquire: as below. Who has all of them needs no exchange: nobody is left to copy one.
+    if (references_.load(acquire) != held) {
+      // acq_rel: every use by the other holders happens before the deletion by the last one.
+      if (references_.fetch_sub(held, acq_rel) != held) return;
+    }
+    delete this;
+  }
   virtual ~exit_hook() = default;
 
  private:

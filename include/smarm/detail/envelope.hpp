@@ -31,7 +31,7 @@ struct envelope {
 // payload_of is where the value lies, whether or not it has been made yet.
 [[nodiscard]] inline void* payload_of(envelope& of) noexcept {
   const std::size_t align = of.type->align < alignof(void*) ? alignof(void*) : of.type->align;
-  return reinterpret_cast<std::byte*>(&of) + (sizeof(envelope) + align - 1) / align * align;
+  return reinterpret_cast<std::byte*>(&of) + ((sizeof(envelope) + align - 1) & ~(align - 1));
 }
 
 // envelope_allocate gives memory for a message, its value still to be made; envelope_free takes it

@@ -1,0 +1,244 @@
+// The reply cell under the checker: a reply against a deadline, a stop of the caller, and the death
+// of the server.
+//
+// Proves, for one call (or two that are waited for together), one answerer, one server that ends,
+// and one stop or deadline of the caller: the caller gets the reply or hears of the death, never
+// both and never neither, and sees the value or the reason; a value that comes too late is
+// destroyed, once; no wake is lost; the cell is freed once, by whoever lets go of it last, whether
+// or not it still hangs on the server.
+//
+// The exit here does what scheduler::publish_end does to hooks; actors are model threads
+// (tests/model/actors.hpp).
+//
+// Outside: the mailbox; a server that keeps more than one answered cell.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+
+#include <smarm/detail/value_type.hpp>
+
+#include "actor/reply_cell.hpp"
+#include "base/raw_mutex.hpp"
+#include "sched/exit_hook_list.hpp"
+#include "tests/model/actors.hpp"
+#include "tests/model/parcel.hpp"
+#include "tests/model/protocol.hpp"
+
+namespace smarm::detail {
+namespace {
+
+using under_model::actor;
+using under_model::ending;
+using under_model::parcel;
+using under_model::stage;
+
+constexpr std::int64_t soon = 100;
+
+// It owns memory: what nobody destroys leaks, and what two destroy is freed twice.
+using value = std::unique_ptr<parcel>;
+
+// call makes a cell that hangs on the server, as post_request does.
+reply_cell& call(actor& server) {
+  reply_cell& cell = *reply_cell::make(value_type_of<value>);
+  const raw_guard guard(server.lock);
+  cell.hang_on(server, 1);
+  return cell;
+}
+
+// answer is reply_send of one that is not the server.
+bool answer(reply_cell& cell) {
+  ::new (cell.place()) value(std::make_unique<parcel>(7));
+  cell.take_off();
+  const bool taken = cell.send();
+  cell.drop_answerer();
+  return taken;
+}
+
+// answer_oneself is reply_send of the server, and the next time it takes its lock.
+void answer_oneself(actor& server, reply_cell& cell) {
+  ::new (cell.place()) value(std::make_unique<parcel>(7));
+  static_cast<void>(cell.send());
+  cell.chain_before(nullptr);
+  {
+    const raw_guard guard(server.lock);
+    cell.take_off_locked();
+  }
+  reply_cell::drop_answered(&cell);
+}
+
+// end_server is what scheduler::publish_end does, as far as hooks are concerned.
+void end_server(actor& server) {
+  server.state.try_claim();
+  server.state.set_done();
+  exit_hook_list hooks(server);
+  hooks.call_all(server.who(), exit_reason::killed());
+  static_cast<void>(server.state.reclaim());
+}
+
+int content(reply_cell& cell) { return (*static_cast<value*>(cell.place()))->content(); }
+
+void expect_outcome(reply_cell& cell, reply_status status) {
+  if (status == reply_status::replied) model::expect(content(cell) == 7, "the value");
+  if (status == reply_status::died) model::expect(cell.reason().is_killed(), "the reason");
+}
+
+PROTOCOL(reply_against_wait) {
+  stage here;
+  actor caller;
+  actor server;
+  reply_cell& cell = call(server);
+  model::parallel(
+      [&] {
+        here.run(caller, [&] {
+          model::expect(cell.wait(deadline::never()) == reply_status::replied, "it comes");
+          model::expect(content(cell) == 7, "the value");
+        });
+        cell.drop_caller();
+      },
+      [&] { model::expect(answer(cell), "the caller waits"); });
+}
+
+PROTOCOL(reply_by_the_server_against_wait) {
+  stage here;
+  actor caller;
+  actor server;
+  reply_cell& cell = call(server);
+  model::parallel(
+      [&] {
+        here.run(caller, [&] {
+          model::expect(cell.wait(deadline::never()) == reply_status::replied, "it comes");
+          model::expect(content(cell) == 7, "the value");
+        });
+        cell.drop_caller();
+      },
+      [&] { answer_oneself(server, cell); });
+}
+
+PROTOCOL(reply_death_against_wait) {
+  stage here;
+  actor caller;
+  actor server;
+  reply_cell& cell = call(server);
+  model::parallel(
+      [&] {
+        here.run(caller, [&] {
+          model::expect(cell.wait(deadline::never()) == reply_status::died, "it is told");
+          model::expect(cell.reason().is_killed(), "the reason");
+        });
+        cell.drop_caller();
+      },
+      [&] {
+        end_server(server);
+        cell.drop_answerer();
+      });
+}
+
+PROTOCOL(reply_by_another_against_death) {
+  stage here;
+  actor caller;
+  actor server;
+  reply_cell& cell = call(server);
+  bool taken = false;
+  reply_status status = reply_status::pending;
+  model::parallel(
+      [&] {
+        here.run(caller, [&] {
+          status = cell.wait(deadline::never());
+          expect_outcome(cell, status);
+        });
+        cell.drop_caller();
+      },
+      [&] { taken = answer(cell); }, [&] { end_server(server); });
+  model::expect(status == (taken ? reply_status::replied : reply_status::died), "one of the two");
+}
+
+PROTOCOL(reply_against_deadline) {
+  stage here(true);
+  actor caller;
+  actor server;
+  reply_cell& cell = call(server);
+  bool taken = false;
+  reply_status status = reply_status::pending;
+  model::parallel(
+      [&] {
+        here.run(caller, [&] {
+          status = cell.wait(deadline::from_ns(soon));
+          expect_outcome(cell, status);
+        });
+        cell.drop_caller();
+      },
+      [&] { taken = answer(cell); }, [&] { here.fire_due(soon); });
+  model::expect(taken || status == reply_status::pending, "refused: the caller has gone");
+}
+
+PROTOCOL(reply_by_the_server_against_a_caller_that_goes) {
+  stage here;
+  actor server;
+  reply_cell& cell = call(server);
+  model::parallel([&] { cell.drop_caller(); }, [&] { answer_oneself(server, cell); });
+}
+
+PROTOCOL(reply_against_a_caller_that_goes) {
+  stage here;
+  actor server;
+  reply_cell& cell = call(server);
+  model::parallel([&] { cell.drop_caller(); }, [&] { static_cast<void>(answer(cell)); });
+}
+
+PROTOCOL(reply_death_against_a_caller_that_goes) {
+  stage here;
+  actor server;
+  reply_cell& cell = call(server);
+  model::parallel([&] { cell.drop_caller(); },
+                  [&] {
+                    end_server(server);
+                    cell.drop_answerer();
+                  });
+}
+
+// Two answers to one who waits for either: one wait, with its waker left twice.
+PROTOCOL(reply_of_two_against_wait_for_any) {
+  stage here;
+  actor caller;
+  actor server;
+  reply_cell& first = call(server);
+  reply_cell& second = call(server);
+  reply_cell* const both[] = {&first, &second};
+  model::parallel(
+      [&] {
+        here.run(caller, [&] {
+          const std::size_t which = reply_cell::wait_any(both, deadline::never());
+          model::expect(which < 2, "one of the two");
+          model::expect(content(*both[which]) == 7, "the value");
+        });
+        first.drop_caller();
+        second.drop_caller();
+      },
+      [&] { static_cast<void>(answer(first)); }, [&] { static_cast<void>(answer(second)); });
+}
+
+PROTOCOL(reply_against_stop_of_the_caller) {
+  stage here;
+  actor caller;
+  actor server;
+  reply_cell& cell = call(server);
+  bool taken = false;
+  reply_status status = reply_status::pending;
+  ending how{};
+  model::parallel(
+      [&] {
+        how = here.run(caller, [&] {
+          status = cell.wait(deadline::never());
+          expect_outcome(cell, status);
+        });
+        cell.drop_caller();
+      },
+      [&] { taken = answer(cell); }, [&] { under_model::stop(caller); });
+  model::expect((how == ending::normal) == (status == reply_status::replied),
+                "replied, or stopped");
+  model::expect(taken || how == ending::stopped, "refused: the caller has gone");
+}
+
+}  // namespace
+}  // namespace smarm::detail
