@@ -34,6 +34,7 @@
 #include <smarm/request_collection.hpp>
 #include <smarm/scope.hpp>
 #include <smarm/server.hpp>
+#include <smarm/server_spec.hpp>
 #include <smarm/start.hpp>
 #include <smarm/state_machine.hpp>
 #include <smarm/supervisor.hpp>

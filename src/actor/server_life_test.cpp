@@ -8,6 +8,7 @@
 
 #include <smarm/registry.hpp>
 #include <smarm/server.hpp>
+#include <smarm/server_spec.hpp>
 
 #include "actor/server_fixture.hpp"
 
@@ -267,6 +268,39 @@ TEST_P(server_life_test, a_stopped_server_is_unwound_without_terminate) {
     ASSERT_TRUE(request_stop(ref.id()).has_value());
     EXPECT_TRUE(down_of(watch)->is_stopped());
     EXPECT_FALSE(has<terminated>());
+  });
+}
+
+struct sum_from {
+  struct total {
+    using reply = std::string;
+  };
+  struct fail {};
+  explicit sum_from(std::string first) : text(std::move(first)) {}
+  std::string handle(total) { return text; }
+  void handle(fail) {
+    text += " and more";
+    throw std::runtime_error("told to");
+  }
+  std::string text;
+};
+
+TEST_P(server_life_test, a_server_is_a_supervisors_child_and_begins_each_time_with_the_same) {
+  const reports quiet;
+  run([] {
+    const auto child = server_spec<sum_from>("sum", {.name = "sum"}, "first");
+    const auto tree = start_supervisor_link({}, {child});
+    ASSERT_TRUE(tree.has_value());
+    const auto sum = server_named<sum_from>("sum");
+    const pid before = sum.id();
+    auto watch = monitor(before, to_mailbox);
+    sum.cast(sum_from::fail{});
+    EXPECT_TRUE(down_of(watch)->is_error());
+    while (!whereis("sum")) yield();
+    EXPECT_NE(sum.id(), before);
+    EXPECT_EQ(sum.call(sum_from::total{}, 60s).value(), "first");
+    unlink(*tree);
+    EXPECT_TRUE(supervisor_ref(*tree).stop(exit_reason::shutdown()).has_value());
   });
 }
 
