@@ -203,6 +203,22 @@ TEST_P(server_life_test, what_is_to_be_continued_comes_before_what_is_queued) {
   });
 }
 
+TEST_P(server_life_test, what_is_to_be_continued_waits_while_the_server_is_suspended) {
+  run([] {
+    const auto ref = started<noting>(self());
+    ASSERT_TRUE(ref.suspend(60s).has_value());
+    const auto ask_for_step = [](noting& me) {
+      this_server::continue_with([&me] { me.say("step"); });
+    };
+    EXPECT_TRUE(ref.replace_state(ask_for_step, 60s).has_value());
+    EXPECT_TRUE(ref.statistics(60s).has_value()) << "it goes on to answer the system";
+    EXPECT_FALSE(has<noting::note>());
+    ASSERT_TRUE(ref.resume(60s).has_value());
+    EXPECT_EQ(noted(), "step");
+    EXPECT_TRUE(ref.stop().has_value());
+  });
+}
+
 struct late_init {
   explicit late_init(std::unique_ptr<int> first) : value(std::move(first)) {
     this_server::continue_with([this] { ++*value; });

@@ -294,16 +294,27 @@ TEST_P(server_test, S17_a_kill_asks_nobody) {
   });
 }
 
+// slow_end lets everybody else go first when it terminates.
+struct slow_end {
+  struct last {
+    using reply = int;
+  };
+  int handle(last) {
+    this_server::stop(quiet_end);
+    return 9;
+  }
+  void terminate(const exit_reason& why) const {
+    for (int i = 0; i < 20; ++i) yield();
+    send(tell, terminated{self(), why});
+  }
+  pid tell;
+};
+
 TEST_P(server_test, S18_a_handler_may_reply_and_stop) {
   run([] {
-    const auto ref = started(0, self());
+    const auto ref = started<slow_end>(self());
     auto watch = monitor(ref.id(), to_mailbox);
-    const auto last = ref.call(scripted::run{[](scripted&) {
-                                 this_server::stop(quiet_end);
-                                 return 9;
-                               }},
-                               60s);
-    EXPECT_EQ(last, 9);
+    EXPECT_EQ(ref.call(slow_end::last{}, 60s), 9);
     EXPECT_TRUE(has<terminated>()) << "terminate comes before the reply";
     EXPECT_EQ(down_of(watch), quiet_end);
   });

@@ -188,6 +188,25 @@ TEST_P(state_machine_test, B6_a_timeout_of_nothing_comes_before_what_is_not_yet_
   });
 }
 
+struct asleep : noting<asleep> {
+  using noting::noting;
+  void handle(to_b) { start_event_timeout(0s); }
+  void handle(number n) { say(std::to_string(n.value)); }
+  void handle(event_timeout) { say("event timeout"); }
+};
+
+TEST_P(state_machine_test, B6_so_does_an_event_timeout_of_nothing) {
+  run([] {
+    const auto ref = started<asleep>();
+    ASSERT_TRUE(ref.suspend(60s).has_value());
+    ref.cast(to_b{});
+    ref.cast(number{2});
+    ASSERT_TRUE(ref.resume(60s).has_value());
+    expect_noted({"event timeout", "2"});
+    EXPECT_TRUE(ref.stop().has_value());
+  });
+}
+
 struct answering : noting<answering> {
   struct ask {
     int value;
