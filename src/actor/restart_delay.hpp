@@ -23,4 +23,10 @@ namespace smarm::detail {
   return std::chrono::nanoseconds(static_cast<std::chrono::nanoseconds::rep>(whole - less));
 }
 
+// attempts_after is how many restarts in a row count when a child ends that ran for so long.
+[[nodiscard]] inline unsigned attempts_after(const restart_backoff& how, unsigned before,
+                                             std::chrono::nanoseconds ran) noexcept {
+  return ran > how.maximum ? 0 : before;
+}
+
 }  // namespace smarm::detail

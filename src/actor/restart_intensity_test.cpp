@@ -82,5 +82,11 @@ TEST(restart_delay_test, supervisor_backoff_factor_below_one_does_not_shrink) {
   EXPECT_EQ(restart_delay(how, 9, 0), 100ms);
 }
 
+TEST(restart_delay_test, supervisor_backoff_begins_again_after_a_long_run) {
+  const restart_backoff how{.initial = 100ms, .maximum = 1s};
+  EXPECT_EQ(detail::attempts_after(how, 3, 1s), 3U);
+  EXPECT_EQ(detail::attempts_after(how, 3, 1s + 1ns), 0U);
+}
+
 }  // namespace
 }  // namespace smarm

@@ -139,12 +139,11 @@ std::optional<start_error> supervisor_core::start(place which) {
   return std::nullopt;
 }
 
-// Starts those from `first` on, in order; the place of the first that fails, reported, else the
-// end.
+// Starts those from `first` on, all of which are absent, in order. The place of the first that
+// fails, which is reported, else the end.
 supervisor_core::place supervisor_core::start_from(place first) {
   for (place at = first; at != children_.end();) {
     const place now = at++;
-    if (now->state == child_state::running) continue;
     if (const auto failed = start(now)) {
       tell(report_kind::start_error, *now, failed->reason, to_string(*failed));
       return now;
@@ -247,7 +246,8 @@ void supervisor_core::on_exit(const exit_signal& signal) {
   const bool is_orderly = signal.reason.is_orderly();
   set_absent(which);
   which->last_end = signal.reason;
-  if (deadline::clock::now() - which->since > flags_.backoff.maximum) which->attempts = 0;
+  which->attempts =
+      attempts_after(flags_.backoff, which->attempts, deadline::clock::now() - which->since);
   if (kind == child_restart::permanent || !is_orderly) {
     tell(report_kind::child_terminated, *which, signal.reason);
   }

@@ -92,6 +92,9 @@ TEST_P(supervisor_more_test, who_cannot_be_unwound_is_left_behind_and_reported) 
     }
     EXPECT_TRUE(is_alive(child_pid(top, 3)));
   });
+  // Nothing more is heard of them, least of all a down that nobody waits for.
+  EXPECT_EQ(reported_kinds(),
+            (std::vector{report_kind::shutdown_error, report_kind::shutdown_error}));
 }
 
 TEST_P(supervisor_more_test, a_group_restart_goes_on_without_who_is_left_behind) {
@@ -214,6 +217,21 @@ TEST_P(supervisor_more_test, a_dynamic_child_is_restarted_as_it_was_started) {
     EXPECT_EQ(again, (events{"start a", "start b"}));
     EXPECT_EQ(top.count_children()->active, 2U);
     EXPECT_EQ(top.terminate_child(first).error().kind, what::not_found);
+  });
+}
+
+TEST_P(supervisor_more_test, a_start_that_forgets_the_link_makes_a_child_all_the_same) {
+  run([] {
+    const auto unlinked = [log = self()] {
+      return start({}, [log](starting& me) {
+        send(log, test::event{"start"});
+        me.ready();
+        test::wait_for_ever();
+      });
+    };
+    const auto top = start_here({}, {{.id = 1, .start = unlinked}});
+    kill(child_pid(top, 1));
+    EXPECT_EQ(next_events(2), (events{"start", "start"}));
   });
 }
 
