@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <smarm/blocking.hpp>
 #include <smarm/supervisor.hpp>
 
 #include "actor/supervisor_fixture.hpp"
@@ -397,6 +398,15 @@ TEST_P(supervisor_more_test, a_request_to_a_supervisor_that_ends_before_it_answe
     send(child, go{});
     EXPECT_EQ(take<supervisor_error>()->kind, what::no_such_supervisor);
     (void)await_end(asker);
+  });
+}
+
+TEST_P(supervisor_more_test, a_thread_that_is_no_actor_may_ask_too) {
+  run([] {
+    const auto top = start_here({.name = "asked"}, {worker(1)});
+    const auto counts =
+        blocking([] { return supervisor_ref("asked").count_children(long_enough); });
+    EXPECT_EQ(counts, (child_counts{1, 1, 0, 1}));
   });
 }
 
