@@ -123,8 +123,8 @@ TEST_P(supervisor_application_test, the_crash_of_a_permanent_one_ends_everything
     kill(whereis("three").value());
     EXPECT_EQ(to_string(test::exit_of(apps.id())->to_term()),
               "{shutdown,{application_terminated,three,killed}}");
-    events ended = events_here();
-    EXPECT_EQ(std::erase(ended, "stop three killed"), 1U);  // its own time, by its link
+    events ended = next_events(3);
+    EXPECT_EQ(std::erase(ended, "stop three killed"), 1U);  // in its own time, by its link
     EXPECT_EQ(ended, (events{"stop two shutdown", "stop one shutdown"}));
     EXPECT_EQ(apps.start("one").error().kind, what::no_registry);
   });
