@@ -22,6 +22,7 @@
 #include <smarm/supervisor.hpp>
 
 #include "actor/supervisor_fixture.hpp"
+#include "base/atomic.hpp"
 
 namespace smarm {
 namespace {
@@ -188,7 +189,7 @@ class shared_log {
 };
 
 // ThreadSanitizer holds a handler back while its thread sleeps in a futex. So under it the first
-// thread, a scheduler, has the signal blocked.
+// thread, a scheduler, has the signal blocked. (base/atomic.hpp knows of the sanitizer.)
 class supervisor_service_test : public test::supervisor_test {
  protected:
   supervisor_service_test() {
