@@ -42,9 +42,10 @@ class runtime {
 
   // run starts the schedulers, the calling thread being one, spawns root as the first actor, and
   // returns when no actor lives and nothing is outstanding: what root returned, or the exception
-  // that ended it. A root that was stopped makes a void run return and any other throw misuse.
-  // Throws misuse inside an actor and where this runtime already runs; std::system_error where
-  // threads or memory cannot be had.
+  // that ended it. A root that was stopped, or ended in good order without a result (shutdown),
+  // makes a void run return and any other throw misuse; one that a signal or its own exit ended
+  // with another reason throws exit_request with that. Throws misuse inside an actor and where this
+  // runtime already runs; std::system_error where threads or memory cannot be had.
   template <std::invocable F>
   decltype(auto) run(F&& root) {
     return run({.name = "root", .stack_size = 0}, std::forward<F>(root));
@@ -57,7 +58,9 @@ class runtime {
     claim.run_schedulers();
     auto outcome = handle.take();
     if constexpr (std::is_void_v<result>) {
-      if (!outcome && outcome.error().is_error()) rethrow(outcome.error());
+      if (!outcome && !outcome.error().is_stopped() && !outcome.error().is_orderly()) {
+        rethrow(outcome.error());
+      }
     } else {
       if (!outcome) rethrow(outcome.error());
       return static_cast<result>(std::move(*outcome));

@@ -357,6 +357,22 @@ TEST_P(link_test, links_made_and_undone_from_both_sides_leave_no_half_behind) {
   });
 }
 
+TEST_P(link_test, a_root_that_a_signal_ends_makes_its_run_throw_the_reason) {
+  const auto ended_by = [](const exit_reason& why) -> std::optional<exit_reason> {
+    try {
+      run([&] {
+        spawn_linked([&] { exit(why); });
+        wait_for_ever();
+      });
+    } catch (const exit_request& request) {
+      return request.why;
+    }
+    return std::nullopt;
+  };
+  EXPECT_EQ(ended_by(boom), boom);
+  EXPECT_EQ(ended_by(exit_reason::shutdown()), std::nullopt) << "in good order";
+}
+
 TEST_P(link_test, misuse_outside_of_an_actor_is_told) {
   EXPECT_THROW((void)trap_exit(true), misuse);
   EXPECT_THROW((void)link(pid{1, 1}), misuse);

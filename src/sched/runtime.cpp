@@ -26,6 +26,7 @@ runtime_counts runtime::counts() const noexcept { return core_->counts(); }
 
 void runtime::rethrow(const exit_reason& why) {
   if (why.is_error()) std::rethrow_exception(why.exception());
+  if (!why.is_stopped() && !why.is_orderly()) throw exit_request{why};
   throw misuse("smarm::runtime::run: root was stopped, so there is no result to return");
 }
 
