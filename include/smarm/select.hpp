@@ -97,8 +97,9 @@ class mailbox_case : public select_case {
   [[nodiscard]] const void* source() const noexcept final { return &the_mailbox; }
 
  protected:
-  explicit mailbox_case(std::span<const pattern> patterns) noexcept : patterns_(patterns) {}
   ~mailbox_case() = default;
+  // look_for says what fits; the patterns outlive the case.
+  void look_for(std::span<const pattern> patterns) noexcept { patterns_ = patterns; }
   [[nodiscard]] full_envelope take_found(std::size_t& which) noexcept {
     which = which_;
     return std::move(found_);
@@ -114,10 +115,10 @@ class mailbox_case : public select_case {
 template <class... Handlers>
 class message_arm final : public mailbox_case {
  public:
-  explicit message_arm(Handlers... handlers)
-      : mailbox_case({patterns_.data(), patterns_.size()}), handlers_(std::move(handlers)...) {
+  explicit message_arm(Handlers... handlers) : handlers_(std::move(handlers)...) {
     pattern* end = patterns_.data();
     std::apply([&](const auto&... each) { (add_pattern(each, end), ...); }, handlers_);
+    look_for(patterns_);
   }
   using result = std::common_type_t<typename handler_result<Handlers>::type...>;
   result fire() {

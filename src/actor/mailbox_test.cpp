@@ -31,7 +31,6 @@ SMARM_TEST_AT_1_2_8(mailbox_test);
 
 struct letter {
   char name;
-  friend bool operator==(const letter&, const letter&) = default;
 };
 
 std::string letters_left() {
@@ -100,7 +99,7 @@ TEST_P(mailbox_test, a_receive_waits_for_what_fits_while_other_messages_come) {
 TEST_P(mailbox_test, messages_move_and_whatever_is_left_at_the_end_is_destroyed) {
   test::ledger book;
   run([&book] {
-    const pid keeper = spawn_detached([&book] {
+    const pid keeper = spawn_detached([] {
       (void)receive<go>();
       const auto mine = receive<test::counted>();
       EXPECT_EQ(mine.number(), 1);
