@@ -120,9 +120,9 @@ TEST_P(start_test, a_starter_that_is_stopped_leaves_nobody_behind) {
         wait_for_ever();
       });
     });
-    const pid child = take<test::ready>()->who;
+    auto child = monitor(take<test::ready>()->who);  // before the end that it is to tell
     starter.request_stop();
-    EXPECT_TRUE(await_end(child).is_killed());
+    EXPECT_TRUE(child.recv().reason.is_killed());
     (void)starter.join();
   });
 }
