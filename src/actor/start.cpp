@@ -63,7 +63,8 @@ void begin(starting& me, const std::string& name, const std::function<void(start
 // What the starter makes of an end before the word.
 start_result failed_before_ready(exit_reason why) {
   const term* const detail = why.detail();
-  if (detail != nullptr && detail->size() == 2 && (*detail)[0].is_atom("already_started")) {
+  if (detail != nullptr && detail->size() == 2 && (*detail)[0].is_atom("already_started") &&
+      (*detail)[1].is(term::shape::pid)) {
     const pid holder = (*detail)[1].as_pid();
     return std::unexpected(start_error{start_error::what::already_started, std::move(why), holder});
   }

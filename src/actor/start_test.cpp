@@ -65,6 +65,10 @@ TEST_P(start_test, a_failure_before_the_word_is_the_answer) {
     EXPECT_EQ(thrown.error().reason.text(), "no table");
     const auto refused = start({}, [](starting& me) { me.fail(exit_reason(atom("nope"))); });
     EXPECT_TRUE(refused.error().reason.is("nope"));
+    const exit_reason own(term::tuple({atom("already_started"), atom("kernel")}));
+    const auto likewise = start({}, [&own](starting& me) { me.fail(own); });
+    EXPECT_EQ(likewise.error().kind, what::failed) << "it has no holder";
+    EXPECT_EQ(likewise.error().reason, own);
     EXPECT_FALSE(has<down>());
     EXPECT_EQ(mailbox_size(), 0U);
   });
