@@ -74,8 +74,8 @@ class child_shutdown {
 };
 
 // child_spec says what a child is. `start` is called by the supervisor, on its stack, at each
-// start; it may park, and the supervisor serves nobody meanwhile. What it throws (a std::exception,
-// or by exit()) is a failed start. `ignored` leaves a child without an actor.
+// start; it may park, and the supervisor serves nobody meanwhile. What it throws, also by
+// exit(), is a failed start. `ignored` leaves a child without an actor.
 struct child_spec {
   term id = {};                           // unique among its siblings; {} is no id
   std::function<start_result()> start{};  // as [] { return smarm::start_link({}, serve); }

@@ -14,6 +14,7 @@
 #include "actor/restart_delay.hpp"
 #include "actor/supervisor_core.hpp"
 #include "base/clock.hpp"
+#include "sched/stop.hpp"
 
 namespace smarm {
 
@@ -32,9 +33,11 @@ start_result call_start(const std::function<start_result()>& start) {
   };
   try {
     return start();
+  } catch (const forced_stop&) {
+    throw;
   } catch (const exit_request& request) {
     return failed(request.why);
-  } catch (const std::exception&) {
+  } catch (...) {
     return failed(exit_reason::error(std::current_exception()));
   }
 }

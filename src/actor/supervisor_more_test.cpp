@@ -360,6 +360,9 @@ TEST_P(supervisor_more_test, a_start_that_throws_or_asks_its_own_supervisor_has_
     const auto thrown = error_of([]() -> start_result { throw std::runtime_error("no disk"); });
     EXPECT_EQ(thrown.kind, what::start_failed);
     EXPECT_EQ(thrown.reason.text(), "no disk");
+    const auto strange = error_of([]() -> start_result { throw 42; });
+    EXPECT_EQ(strange.kind, what::start_failed);
+    EXPECT_EQ(strange.reason.type_name(), "int");
     EXPECT_TRUE(error_of([]() -> start_result { exit(exit_reason(atom("no"))); }).reason.is("no"));
     const auto selfish = error_of([]() -> start_result {
       (void)supervisor_ref(self()).count_children();
