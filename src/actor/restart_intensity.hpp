@@ -14,7 +14,8 @@ namespace smarm::detail {
 
 class restart_intensity {
  public:
-  restart_intensity(unsigned intensity, std::int64_t period_seconds) noexcept
+  // Throws std::bad_alloc: an empty std::deque may hold memory.
+  restart_intensity(unsigned intensity, std::int64_t period_seconds)
       : intensity_(intensity), period_(period_seconds) {}
 
   // add counts a restart at that second and tells whether it is allowed.
