@@ -207,6 +207,8 @@ auto receive_with(Handlers&&... handlers) {
   constexpr std::size_t timeouts =
       (std::size_t{handler_traits<std::remove_cvref_t<Handlers>>::is_timeout} + ... + 0);
   static_assert(timeouts <= 1, "a receive has one `after`");
+  static_assert(timeout_is_last<std::remove_cvref_t<Handlers>...>(),
+                "`after` is the last argument");
   std::array<pattern, sizeof...(Handlers)> patterns{};
   pattern* end = patterns.data();
   (add_pattern(handlers, end), ...);

@@ -114,6 +114,9 @@ class mailbox_case : public select_case {
 
 template <class... Handlers>
 class message_arm final : public mailbox_case {
+  static_assert(!(handler_traits<Handlers>::is_timeout || ...),
+                "`after` is an argument of the select, not of on_message");
+
  public:
   explicit message_arm(Handlers... handlers) : handlers_(std::move(handlers)...) {
     pattern* end = patterns_.data();
@@ -136,6 +139,12 @@ class message_arm final : public mailbox_case {
 
 template <class A>
 concept is_arm = requires(A& arm) { arm.fire(); };
+
+template <class... Arms>
+[[nodiscard]] consteval bool timeout_arm_is_last() {
+  std::size_t left = sizeof...(Arms);
+  return ((--left == 0 || is_arm<Arms>) && ...);
+}
 
 template <class A>
 struct arm_result : std::type_identity<typename A::result> {};
@@ -199,6 +208,8 @@ template <class... Handlers>
 // parked in. A handler may throw: it has taken what it was given.
 template <class... Arms>
 auto select(Arms&&... arms) {
+  static_assert(detail::timeout_arm_is_last<std::remove_cvref_t<Arms>...>(),
+                "`after` is the last argument");
   using result =
       std::common_type_t<typename detail::arm_result<std::remove_cvref_t<Arms>>::type...>;
   std::array<detail::select_case*, sizeof...(Arms)> cases{};

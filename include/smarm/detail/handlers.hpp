@@ -72,6 +72,14 @@ struct handler_result<guarded_handler<P, H>>
 template <class H>
 struct handler_result<timeout_handler<H>> : std::invoke_result<H&> {};
 
+// timeout_is_last tells whether no handler but the last is an `after`: one that stood before others
+// would be called in their place.
+template <class... Handlers>
+[[nodiscard]] consteval bool timeout_is_last() {
+  std::size_t left = sizeof...(Handlers);
+  return ((--left == 0 || !handler_traits<Handlers>::is_timeout) && ...);
+}
+
 struct pattern;
 struct message_access;
 
