@@ -160,11 +160,17 @@ std::vector<pid> group_members(std::string_view group, std::string_view scope) {
   detail::group_table& groups = detail::table();
   const std::lock_guard guard(groups.lock);
   std::vector<pid> all;
-  for (const auto& [key, members] : groups.groups) {
-    const bool is_seen = runtime == nullptr || key.scope.runtime == runtime;
-    if (!is_seen || key.scope.scope != scope || key.group != group) continue;
+  const auto add = [&all](const std::vector<pid>& members) {
     std::ranges::copy_if(members, std::back_inserter(all),
                          [](pid who) { return detail::find_slot(who) != nullptr; });
+  };
+  if (runtime != nullptr) {
+    const auto found = groups.groups.find(detail::key_of(runtime, scope, group));
+    if (found != groups.groups.end()) add(found->second);
+    return all;
+  }
+  for (const auto& [key, members] : groups.groups) {
+    if (key.scope.scope == scope && key.group == group) add(members);
   }
   return all;
 }
