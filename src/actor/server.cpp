@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -120,7 +121,10 @@ full_envelope server_core::next_message() {
   std::size_t which = 0;
   const std::array wanted{system_only,
                           pattern{&message_type_of<exit_signal>, &is_exit_of, &parent_}};
-  return mailbox_take(wanted, deadline::never(), which);
+  // Without a parent no signal is its: not even one from a thread that is no actor, whose sender is
+  // nobody as well.
+  return mailbox_take(std::span(wanted).first(parent_.is_valid() ? 2 : 1), deadline::never(),
+                      which);
 }
 
 void server_core::take_message(full_envelope sealed) {
