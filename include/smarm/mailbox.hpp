@@ -267,7 +267,8 @@ template <class T, class Rep, class Period>
 [[nodiscard]] std::size_t mailbox_size();
 
 // limit_mailbox bounds the calling actor's mailbox: a send finds it `full` while so many messages
-// wait; signals and downs always come in. 0: no bound.
+// wait; signals, downs and the requests of the system to a server (stop, suspend, ...) always come
+// in. 0: no bound.
 void limit_mailbox(std::size_t messages_max);
 
 // make_alias makes an address of the calling actor. Never parks.

@@ -227,7 +227,8 @@ post_status post_request(pid to, full_envelope& request, reply_cell& cell) {
   waker wake;
   post_status result = post_status::noproc;
   (void)with_box(to, [&](actor_box& box) {
-    if (!box.has_room()) {
+    // A full mailbox keeps nobody from suspending or stopping the server.
+    if (!box.has_room() && request->type != &message_type_of<system_request>) {
       result = post_status::full;
       return;
     }
