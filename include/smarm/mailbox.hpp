@@ -222,7 +222,7 @@ auto receive_with(Handlers&&... handlers) {
 }  // namespace detail
 
 // when is a handler for those messages only that the predicate accepts. The predicate takes the
-// message by const reference and must not receive.
+// message by const reference and must not receive; demonitor_and_flush flushes nothing there.
 template <class Predicate, class Handler>
 [[nodiscard]] auto when(Predicate accepts, Handler handler) {
   return detail::guarded_handler<Predicate, Handler>{std::move(accepts), std::move(handler)};

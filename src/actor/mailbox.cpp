@@ -224,6 +224,7 @@ std::size_t actor_box::count() noexcept {
 }
 
 void actor_box::flush_down(monitor_id ref) noexcept {
+  if (matching) return;  // a predicate asks: the walk stands on what is kept
   {
     const raw_guard guard(home->lock);
     kept.append_all(arrived);
