@@ -96,6 +96,9 @@ class actor_box final : public actor_extension {
   // note_answered keeps an answered call until its cell can be taken off (actor/reply_cell.hpp).
   void note_answered(reply_cell& cell) noexcept;
   void flush_down(monitor_id ref) noexcept;
+  // take_turn is called before each look for a message: an actor whose mailbox is never empty does
+  // not park there, and gives way by this every now and then. A stop point.
+  void take_turn();
   // keep_handed puts the message that ended a wait behind what is kept. The lock held, unless its
   // sender woke us.
   void keep_handed() noexcept;
@@ -124,6 +127,7 @@ class actor_box final : public actor_extension {
   envelope_queue kept;
   atomic<std::size_t> taken{0};  // written by the owner, read by has_room
   bool matching = false;         // a predicate runs
+  std::uint8_t turns = 0;        // since it gave way
   std::uint64_t last_id = 0;     // of its monitors and aliases
   reply_cell* answered = nullptr;
   server_core* server = nullptr;  // what runs here, where this actor is a server

@@ -240,9 +240,14 @@ void actor_box::flush_down(monitor_id ref) noexcept {
   }
 }
 
+void actor_box::take_turn() {
+  stop_point();
+  if (++turns == 0) yield();
+}
+
 full_envelope mailbox_take(std::span<const pattern> patterns, deadline until, std::size_t& which) {
   actor_box& box = self_box("receive");
-  stop_point();
+  box.take_turn();
   return box.take(patterns, until, which);
 }
 

@@ -178,6 +178,34 @@ TEST_P(mailbox_test, a_bounded_mailbox_refuses_messages_and_takes_every_signal) 
   });
 }
 
+TEST_P(mailbox_test, who_always_finds_a_message_gives_way) {
+  run([] {
+    auto busy = spawn([] {
+      for (;;) {
+        send(self(), 1);
+        (void)receive<int>();
+      }
+    });
+    sleep_for(1ms);
+    busy.request_stop();
+    EXPECT_FALSE(busy.join().has_value());
+  });
+}
+
+TEST_P(mailbox_test, a_predicate_that_flushes_leaves_the_mailbox_as_it_is) {
+  run([] {
+    auto [ended, watch] = spawn_monitor([] {});
+    while (mailbox_size() == 0) yield();
+    send(self(), 1);
+    const auto flush = [&](const down&) {
+      EXPECT_FALSE(watch.demonitor_and_flush());
+      return true;
+    };
+    EXPECT_TRUE(receive(when(flush, [](const down&) { return true; })));
+    EXPECT_EQ(receive<int>(), 1);
+  });
+}
+
 TEST_P(mailbox_test, many_senders_lose_nothing_and_keep_their_order) {
   run([] {
     constexpr int senders = 8;

@@ -101,6 +101,7 @@ void server_core::serve() {
 
 // Does something that comes before the next message; false: there is nothing.
 bool server_core::step() {
+  box_.take_turn();  // steps may go on for ever
   if (steps_.empty()) {
     bool found = false;
     guarded([&] { found = take_own(); });
@@ -115,7 +116,7 @@ bool server_core::step() {
 // The next message that may be taken now; null: next_due has come.
 full_envelope server_core::next_message() {
   if (!is_suspended_) {
-    stop_point();
+    box_.take_turn();
     return box_.take_first(next_due());
   }
   std::size_t which = 0;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@ namespace smarm {
 namespace {
 
 using namespace std::chrono_literals;
+using test::await_end;
 using test::boom;
 using test::down_of;
 using test::go;
@@ -29,6 +31,7 @@ using test::started_below;
 using test::take;
 using test::terminated;
 using test::trapping;
+using test::wait_for_ever;
 using what = call_error::what;
 
 using server_life_test = test::actors_test;
@@ -219,6 +222,33 @@ TEST_P(server_life_test, what_is_to_be_continued_waits_while_the_server_is_suspe
   });
 }
 
+// endless has always something to do, in one way or the other.
+struct endless {
+  struct more {};
+  struct steps {};
+  void handle(more) const { server_ref<endless>(self()).cast(more{}); }
+  void handle(steps) { step(); }
+  void step() {
+    this_server::continue_with([this] { step(); });
+  }
+};
+
+TEST_P(server_life_test, a_server_that_is_never_idle_gives_way_and_can_be_killed) {
+  run([] {
+    const auto kill_it = [](const server_ref<endless>& ref) {
+      sleep_for(1ms);
+      kill(ref.id());
+      EXPECT_TRUE(await_end(ref.id()).is_killed());
+    };
+    const auto casting = started<endless>();
+    casting.cast(endless::more{});
+    kill_it(casting);
+    const auto continuing = started<endless>();
+    continuing.cast(endless::steps{});
+    kill_it(continuing);
+  });
+}
+
 struct late_init {
   explicit late_init(std::unique_ptr<int> first) : value(std::move(first)) {
     this_server::continue_with([this] { ++*value; });
@@ -264,6 +294,49 @@ TEST_P(server_life_test, a_suspended_server_obeys_its_parent) {
     send(parent, go{});
     EXPECT_EQ(down_of(watch), boom);
     EXPECT_TRUE(has<terminated>());
+  });
+}
+
+struct counts_signals {
+  counts_signals() { trap_exit(true); }
+  void handle(const exit_signal&) { ++signals; }
+  int signals = 0;
+};
+
+TEST_P(server_life_test, a_suspended_server_without_a_parent_obeys_nobody) {
+  run([] {
+    const auto ref = started<counts_signals>();
+    ASSERT_TRUE(ref.suspend(60s).has_value());
+    std::thread([who = ref.id()] { exit(who, boom); }).join();  // from nobody, as the parent is
+    const auto seen = [](const counts_signals& me) { return me.signals; };
+    EXPECT_EQ(ref.replace_state(seen, 60s), 0);
+    ASSERT_TRUE(ref.resume(60s).has_value());
+    while (ref.replace_state(seen, 60s) != 1) yield();
+    EXPECT_TRUE(ref.stop().has_value());
+  });
+}
+
+// bounded takes one message at a time, and is in its handler until `gate` has ended.
+struct bounded {
+  explicit bounded(pid until) : gate(until) { limit_mailbox(1); }
+  void handle(go) const {
+    const monitor_ref watch = monitor(gate, to_mailbox);
+    (void)receive<down>();
+  }
+  pid gate;
+};
+
+TEST_P(server_life_test, a_full_mailbox_keeps_nobody_from_stopping_a_server) {
+  const reports quiet;
+  run([] {
+    const pid gate = spawn_detached(wait_for_ever);
+    const auto ref = started<bounded>(gate);
+    ref.cast(go{});
+    while (send(ref.id(), unknown{}) != delivery::full) yield();
+    EXPECT_EQ(ref.statistics(0s).error().kind, what::timed_out);
+    auto stopper = spawn([ref] { EXPECT_TRUE(ref.stop().has_value()); });
+    kill(gate);
+    EXPECT_TRUE(stopper.join().has_value());
   });
 }
 
