@@ -222,7 +222,8 @@ class supervisor_ref {
                                        deadline until = deadline::never()) const;
 
   // terminate_child stops a child, which stays known unless it is temporary. By pid: of a
-  // simple_one_for_one supervisor only.
+  // simple_one_for_one supervisor only. It may be the last one of a child that is restarting; any
+  // other pid that has ended is as good as terminated.
   supervisor_result<void> terminate_child(term id, deadline until = deadline::never()) const;
   supervisor_result<void> terminate_child(pid child, deadline until = deadline::never()) const;
   // restart_child starts one that has no actor.

@@ -123,10 +123,12 @@ void supervisor_core::tell(report_kind kind, const child& about, exit_reason why
 // The error, which the child keeps as its last end. A temporary child that ignores its start stays
 // in the list, absent; the callers see to it.
 std::optional<start_error> supervisor_core::start(place which) {
-  which->who = {};
   const start_result started = call_start(which->start);
   if (!started) {
-    if (started.error().is_ignored()) return std::nullopt;
+    if (started.error().is_ignored()) {
+      which->who = {};
+      return std::nullopt;
+    }
     which->last_end = started.error().reason;
     return started.error();
   }

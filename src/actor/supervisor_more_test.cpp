@@ -218,7 +218,23 @@ TEST_P(supervisor_more_test, a_dynamic_child_is_restarted_as_it_was_started) {
     std::ranges::sort(again);
     EXPECT_EQ(again, (events{"start a", "start b"}));
     EXPECT_EQ(top.count_children()->active, 2U);
-    EXPECT_EQ(top.terminate_child(first).error().kind, what::not_found);
+    EXPECT_TRUE(top.terminate_child(first).has_value()) << "it has ended, as OTP has it";
+    EXPECT_EQ(top.terminate_child(self()).error().kind, what::not_found);
+    EXPECT_EQ(top.count_children()->active, 2U);
+  });
+}
+
+TEST_P(supervisor_more_test, a_dynamic_child_can_be_terminated_while_it_is_restarting) {
+  run([] {
+    const test::worker_options once{.fails = exit_reason(atom("bad")),
+                                    .good_starts = std::make_shared<std::atomic<int>>(1)};
+    const auto top =
+        start_here({.strategy = simple_one_for_one, .intensity = 1'000'000}, {many(once)});
+    const pid first = top.start_dynamic(atom("a")).value();
+    kill(first);
+    EXPECT_EQ(next_events(3), (events{"start a", "failstart a", "failstart a"}));
+    EXPECT_TRUE(top.terminate_child(first).has_value());
+    EXPECT_EQ(top.count_children(), (child_counts{1, 0, 0, 0}));
   });
 }
 

@@ -11,6 +11,7 @@
 
 #include "actor/supervisor_core.hpp"
 #include "base/clock.hpp"
+#include "sched/lookup.hpp"
 
 namespace smarm::detail {
 
@@ -191,9 +192,19 @@ supervisor_result<void> supervisor_core::terminate_child(const term& id) {
 
 supervisor_result<void> supervisor_core::terminate_child(pid who) {
   if (!is_simple()) return refused(what::not_found);
-  const auto found = by_pid_.find(who);
-  if (found == by_pid_.end()) return refused(what::not_found);
-  const place which = found->second;
+  place which = children_.end();
+  if (const auto found = by_pid_.find(who); found != by_pid_.end()) {
+    which = found->second;
+  } else {
+    const auto again = std::ranges::find_if(
+        restarting_, [who](const auto& each) { return each.second->who == who; });
+    // As OTP: who has ended is as good as terminated.
+    if (again == restarting_.end()) {
+      if (find_slot(who) == nullptr) return {};
+      return refused(what::not_found);
+    }
+    which = again->second;
+  }
   stop_one(which);
   (void)forget_if_over(which);
   return {};
