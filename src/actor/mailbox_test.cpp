@@ -43,6 +43,17 @@ auto is_letter(char name) {
   return [name](const letter& l) { return l.name == name; };
 }
 
+int twice(int value) noexcept { return 2 * value; }
+
+TEST_P(mailbox_test, a_handler_may_be_a_function) {
+  run([] {
+    send(self(), 3);
+    EXPECT_EQ(receive(twice), 6);
+    send(self(), 4);
+    EXPECT_EQ(receive(&twice), 8);
+  });
+}
+
 TEST_P(mailbox_test, V1_a_selective_receive_keeps_the_order_of_what_it_leaves) {
   run([] {
     for (const char name : {'a', 'b', 'c', 'd'}) send(self(), letter{name});

@@ -33,11 +33,22 @@ struct timeout_handler {
 
 // argument_of is the one parameter of a callable that is not overloaded.
 template <class F>
-struct argument_of : argument_of<decltype(&F::operator())> {};
+struct argument_of {
+  static_assert(sizeof(F) == 0,
+                "a handler has one parameter of a type of its own: it is no template and not "
+                "overloaded, nor [](auto) ...");
+};
+template <class F>
+  requires requires { &F::operator(); }
+struct argument_of<F> : argument_of<decltype(&F::operator())> {};
 template <class R, class A>
 struct argument_of<R (*)(A)> : std::type_identity<std::remove_cvref_t<A>> {};
 template <class R, class A>
+struct argument_of<R (*)(A) noexcept> : std::type_identity<std::remove_cvref_t<A>> {};
+template <class R, class A>
 struct argument_of<R(A)> : std::type_identity<std::remove_cvref_t<A>> {};
+template <class R, class A>
+struct argument_of<R(A) noexcept> : std::type_identity<std::remove_cvref_t<A>> {};
 template <class R, class C, class A>
 struct argument_of<R (C::*)(A)> : std::type_identity<std::remove_cvref_t<A>> {};
 template <class R, class C, class A>
