@@ -8,6 +8,10 @@
 // goes to whoever has the name when the time has come. A timer lives on when its reference goes,
 // and ends with the run. Any actor of the runtime may cancel it.
 //
+// Two things to know. A scheduler copies the message of an interval, and destroys one that nobody
+// gets: neither may park (lock a mutex, call a server). And a timer to an actor that has ended
+// holds its message, and its memory, until its time has come or it is cancelled.
+//
 // Source: erlang(3): send_after/3, start_timer/3, cancel_timer/2.
 #pragma once
 
