@@ -1,7 +1,9 @@
 // The handler of reports, and the line that stands for it.
+#include <cstddef>
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include <smarm/report.hpp>
@@ -18,7 +20,10 @@ detail::outer_mutex& handler_lock() noexcept {
   return lock;
 }
 std::shared_ptr<const report_handler>& handler() noexcept {
-  static auto* const only = new std::shared_ptr<const report_handler>;  // outlives every actor
+  // Outlives every actor; not from the heap, as shared_state is not.
+  alignas(std::shared_ptr<const report_handler>) static std::byte
+      place[sizeof(std::shared_ptr<const report_handler>)];
+  static auto* const only = ::new (place) std::shared_ptr<const report_handler>;
   return *only;
 }
 
