@@ -87,8 +87,9 @@ class starting {
 // caller; where the start fails, a caller that traps exits gets the exit_signal as well, except
 // after a timeout, and one that does not is ended by it, as in OTP 25. The caller is an actor, else
 // misuse. Parks; a stop point: a start that is cut short by a stop leaves no actor behind.
-[[nodiscard]] start_result start(start_settings settings, std::function<void(starting&)> function);
-[[nodiscard]] start_result start_link(start_settings settings,
+[[nodiscard]] start_result start(const start_settings& settings,
+                                 std::function<void(starting&)> function);
+[[nodiscard]] start_result start_link(const start_settings& settings,
                                       std::function<void(starting&)> function);
 
 }  // namespace smarm

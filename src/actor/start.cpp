@@ -71,7 +71,7 @@ start_result failed_before_ready(exit_reason why) {
   return std::unexpected(start_error{start_error::what::failed, std::move(why), {}});
 }
 
-start_result start_with(start_settings settings, bool linked_too,
+start_result start_with(const start_settings& settings, bool linked_too,
                         std::function<void(starting&)> function) {
   auto [tell, told] = oneshot<start_result>();
   spawn_options options{.name = settings.name,
@@ -138,12 +138,12 @@ void starting::fail(exit_reason why) {
   exit(std::move(why));
 }
 
-start_result start(start_settings settings, std::function<void(starting&)> function) {
-  return start_with(std::move(settings), false, std::move(function));
+start_result start(const start_settings& settings, std::function<void(starting&)> function) {
+  return start_with(settings, false, std::move(function));
 }
 
-start_result start_link(start_settings settings, std::function<void(starting&)> function) {
-  return start_with(std::move(settings), true, std::move(function));
+start_result start_link(const start_settings& settings, std::function<void(starting&)> function) {
+  return start_with(settings, true, std::move(function));
 }
 
 std::string to_string(const start_error& error) {

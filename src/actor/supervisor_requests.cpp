@@ -62,6 +62,7 @@ std::optional<exit_reason> check_start(const supervisor_flags& flags,
   }
   if (flags.strategy == restart_strategy::simple_one_for_one && specs.size() != 1) {
     std::vector<term> ids;
+    ids.reserve(specs.size());
     for (const child_spec& spec : specs) ids.push_back(spec.id);
     return exit_reason(pair("bad_start_spec", term::list(std::move(ids))));
   }

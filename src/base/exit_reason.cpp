@@ -67,8 +67,8 @@ void exit_reason::swap(exit_reason& other) noexcept {
   // SAFETY: an exception_ptr is one pointer that may be relocated: it knows nothing of its address.
   static_assert(sizeof(std::exception_ptr) == sizeof(shared_term*));
   std::array<std::byte, sizeof(shared_term*)> mine;
-  std::memcpy(mine.data(), &detail_, mine.size());
-  std::memcpy(static_cast<void*>(&detail_), &other.detail_, mine.size());
+  std::memcpy(mine.data(), static_cast<const void*>(&detail_), mine.size());
+  std::memcpy(static_cast<void*>(&detail_), static_cast<const void*>(&other.detail_), mine.size());
   std::memcpy(static_cast<void*>(&other.detail_), mine.data(), mine.size());
   std::swap(kind_, other.kind_);
 }

@@ -15,7 +15,6 @@ namespace smarm {
 namespace {
 
 using detail::error_of;
-using detail::failure;
 using detail::local_address;
 using detail::stream_socket;
 

@@ -14,6 +14,8 @@
 
 namespace smarm::detail {
 
+void exit_hook::destroy() noexcept { delete this; }
+
 exit_hook_list::exit_hook_list(slot& ended) noexcept : first_(nullptr) {
   // seq_cst: pairs with link and set_done, see exit_hook.hpp.
   if (ended.hooks.load(seq_cst) == nullptr) return;

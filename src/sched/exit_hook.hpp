@@ -45,11 +45,13 @@ class exit_hook {
       // acq_rel: every use by the other holders happens before the deletion by the last one.
       if (references_.fetch_sub(held, acq_rel) != held) return;
     }
-    delete this;
+    destroy();
   }
   virtual ~exit_hook() = default;
 
  private:
+  void destroy() noexcept;
+
   friend struct exit_hook_list;
   exit_hook* next_ = nullptr;      // guarded by the lock of the slot it hangs on
   exit_hook* previous_ = nullptr;  // likewise; the first one's is the last

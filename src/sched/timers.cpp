@@ -15,6 +15,11 @@ constexpr std::size_t batch_max = 64;
 
 }  // namespace
 
+void alarm::drop_reference() noexcept {
+  // acq_rel: every use by the other holders happens before the deletion by the last one.
+  if (references_.fetch_sub(1, acq_rel) == 1) delete this;
+}
+
 timers::timers() noexcept : now_tick_(static_cast<std::uint64_t>(monotonic_ns()) >> tick_shift) {}
 
 void timers::link(timer& node) noexcept {

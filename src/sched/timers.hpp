@@ -60,10 +60,7 @@ class alarm : public timer {
   void add_reference() noexcept {
     references_.fetch_add(1, relaxed);  // relaxed: whoever copies a reference already holds one
   }
-  void drop_reference() noexcept {
-    // acq_rel: every use by the other holders happens before the deletion by the last one.
-    if (references_.fetch_sub(1, acq_rel) == 1) delete this;
-  }
+  void drop_reference() noexcept;
 
  protected:
   explicit alarm(std::int64_t deadline_ns) noexcept : timer(deadline_ns, {}) { is_alarm_ = true; }
