@@ -37,7 +37,8 @@ void client_stream::shut_reading() noexcept {
 
 bool blocked_pop::offer(popped& found) {
   if (!close()) return false;
-  const bool sent = into_.try_send(pop_outcome{true, std::move(found)}).has_value();
+  const bool sent =
+      into_.try_send(pop_outcome{.served = true, .found = std::move(found)}).has_value();
   SMARM_ASSERT(sent, "a target is closed before its channel is");
   return true;
 }
@@ -58,7 +59,10 @@ std::shared_ptr<client> client_registry::add(client_stream& stream, std::size_t 
 
 void client_registry::remove(const client& gone) {
   const std::lock_guard lock(mutex_);
-  clients_.erase(gone.id);
+  const auto found = clients_.find(gone.id);
+  if (found == clients_.end()) return;
+  found->second->stream.close();  // whoever still holds the client does not keep its descriptor
+  clients_.erase(found);
   if (draining_ && clients_.empty()) drained_();
 }
 

@@ -5,8 +5,9 @@
 //   1. A client is in the registry from before its connection's actor reads the first byte until
 //      that actor ends; after remove() nobody else touches its stream.
 //   2. Fields marked guarded belong to the registry's lock.
-// Ending a client never stops its actor: its stream is closed, or shut for reading, and the actor
+// Ending a client does not stop its actor: its stream is closed, or shut for reading, and the actor
 // finds out at its next read or write. So no request is cut off in the middle of its execution.
+// (Its supervisor stops the actors that are left when the time to end is over.)
 // Threads: any actor; the stream's reader and writer are the connection's actors.
 #pragma once
 
@@ -57,19 +58,26 @@ class client_stream {
   smarm::stream stream_;
 };
 
-// pop_outcome is what wakes a connection in BLPOP: an element, or the news that there is no point.
+// pop_outcome is what wakes a connection in BLPOP: an element, the news that there is no point, or
+// that a shard at which it waited is lost.
 struct pop_outcome {
   bool served = false;
-  popped found;
+  bool lost = false;
+  bool wrong_type = false;
+  popped found = {};
 };
 
 // blocked_pop is the target of a BLPOP. Whoever claims it first decides the outcome; the claim is
 // apart from the channel that carries it, for a channel has room again once its value is received.
+// That a shard is lost is told by the channel's end, which needs no memory.
 class blocked_pop final : public pop_target {
  public:
   explicit blocked_pop(smarm::sender<pop_outcome> into) : into_(std::move(into)) {}
 
   bool offer(popped& found) override;
+  void lose() noexcept override {
+    if (close()) into_.close();  // only who has claimed it touches the sender
+  }
 
   // cancel ends the wait without an element, unless the outcome is decided. Never parks.
   void cancel() {
@@ -110,6 +118,7 @@ class client_registry {
 
   // add makes a client of a new connection; null if there are `clients_max` or the server drains.
   [[nodiscard]] std::shared_ptr<client> add(client_stream& stream, std::size_t clients_max);
+  // remove closes its stream, too; of one that is not there any more it does nothing.
   void remove(const client& gone);
 
   [[nodiscard]] std::size_t size();

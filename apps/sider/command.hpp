@@ -103,6 +103,8 @@ inline constexpr std::string_view syntax_error = "ERR syntax error";
 inline constexpr std::string_view not_an_integer_error =
     "ERR value is not an integer or out of range";
 inline constexpr std::string_view no_such_key_error = "ERR no such key";
+inline constexpr std::string_view shard_lost_error =
+    "ERR a shard has crashed and lost its keys; the command was not completed";
 
 // string_in and list_in return the entry's value if it is of that type, else null.
 [[nodiscard]] inline std::string* string_in(entry& present) {

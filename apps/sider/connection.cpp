@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <smarm/this_actor.hpp>
+
 #include "release.hpp"
 #include "text.hpp"
 
@@ -76,6 +78,12 @@ const connection::own_command connection::own_commands[] = {
 };
 
 void serve_client(server& host, const std::shared_ptr<client>& whose) {
+  // However this ends; under a shield, for a stop must not throw out of a destructor.
+  const auto unregister = [&host](client* gone) {
+    const smarm::stop_shield shield;
+    host.clients().remove(*gone);
+  };
+  const std::unique_ptr<client, decltype(unregister)> registered(whose.get(), unregister);
   try {
     connection(host, whose).run();
   } catch (const std::bad_alloc&) {
@@ -102,9 +110,10 @@ void connection::run() {
 
 connection::~connection() {
   if (subscriber_ == nullptr) return;
+  const smarm::stop_shield shield;  // a stop must not throw out of a destructor
   server_.hub().forget(*subscriber_);
   subscriber_->queue.finish();
-  static_cast<void>(pusher_.join());
+  if (pusher_) static_cast<void>(pusher_.recv());
 }
 
 smarm::deadline connection::idle_deadline() const {
@@ -222,7 +231,12 @@ void connection::run_own(const command& what, std::size_t count) {
   const std::vector<std::string_view> arguments(
       work.arguments().end() - static_cast<std::ptrdiff_t>(count), work.arguments().end());
   finish_batch();
-  (this->*own->run)(arguments, reply_writer(exchange_->output));
+  reply_writer reply(exchange_->output);
+  try {
+    (this->*own->run)(arguments, reply);
+  } catch (const shard_lost&) {
+    reply.error(shard_lost_error);  // they ask the shards before they write
+  }
 }
 
 // finish_batch has the shards run what was planned, and puts the replies into the output.
@@ -236,11 +250,12 @@ void connection::finish_batch() {
     std::size_t asked = 0;
     for (std::size_t i = 0; i < server_.shard_count(); ++i) {
       if (!work.needs_shard(i)) continue;
-      static_cast<void>(server_.shard(i).send(exchange_));
+      server_.shard(i).send(exchange_);
       ++asked;
     }
     for (; asked > 0; --asked) exchange_->done.acquire();
     if (exchange_->failed()) throw std::bad_alloc();
+    exchange_->settle();
     const double chance =
         static_cast<double>(random_()) / (static_cast<double>(std::minstd_rand::max()) + 1);
     const bool all = work.merge(exchange_->output, chance);

@@ -16,6 +16,10 @@
 //   3. Between rounds a client that is in no request holds no buffer: it waits with a small one on
 //      its stack.
 //   4. Once subscriber_ is there, only its pusher writes to the stream.
+//   5. An exception that leaves run() takes this client along and nobody else: what the client
+//      holds elsewhere, its registration, its subscriptions, its place among those who wait for a
+//      list, goes by destructors.
+// A shard that crashes costs no connection: the commands it had answer with an error.
 // Threads: the actor's own, but for what client.hpp and pubsub.hpp share.
 #pragma once
 
@@ -27,7 +31,7 @@
 #include <string_view>
 
 #include <smarm/deadline.hpp>
-#include <smarm/spawn.hpp>
+#include <smarm/monitor.hpp>
 
 #include "client.hpp"
 #include "command.hpp"
@@ -38,7 +42,8 @@
 
 namespace sider {
 
-// serve_client is the body of a client's actor: it returns when the connection is over. Parks.
+// serve_client is the body of a client's actor: it returns when the connection is over, and the
+// client is registered no more. Parks.
 void serve_client(server& host, const std::shared_ptr<client>& whose);
 
 class connection {
@@ -77,6 +82,7 @@ class connection {
   void reset(argument_list arguments, reply_writer reply);
   void time(argument_list arguments, reply_writer reply);
   void debug(argument_list arguments, reply_writer reply);
+  void panic(argument_list arguments, reply_writer reply);
   void shutdown(argument_list arguments, reply_writer reply);
   void config(argument_list arguments, reply_writer reply);
   void set_config(argument_list pairs, reply_writer reply);
@@ -98,6 +104,7 @@ class connection {
   // ordered_commands.cpp: commands that take several steps
   void rename(argument_list arguments, reply_writer reply);
   void pop_blocking(argument_list arguments, reply_writer reply);
+  [[nodiscard]] pop_outcome take_pop(argument_list names, pop_end end, smarm::deadline until);
   [[nodiscard]] pop_outcome wait_for_pop(smarm::receiver<pop_outcome>& outcomes,
                                          const std::shared_ptr<blocked_pop>& target,
                                          smarm::deadline until);
@@ -110,9 +117,9 @@ class connection {
   server& server_;
   const std::shared_ptr<client> client_;
   request_parser parser_;
-  std::shared_ptr<exchange> exchange_;  // null while the client is in no request
-  std::unique_ptr<subscriber> subscriber_;
-  smarm::join_handle<void> pusher_;
+  std::shared_ptr<exchange> exchange_;      // null while the client is in no request
+  std::shared_ptr<subscriber> subscriber_;  // shared with its pusher
+  smarm::monitor_handle pusher_;            // watches the pusher
   std::minstd_rand random_;
   smarm::deadline idle_deadline_;  // when a client that sends no command is closed
   bool closing_ = false;           // no further command is run; replies are still written

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -146,9 +147,31 @@ void connection::time(argument_list, reply_writer reply) {
   reply.bulk(std::to_string(now % 1'000'000));
 }
 
-// debug knows SLEEP, which holds up this client only: in Redis it holds up everybody, which nobody
-// wants of a server whose clients are actors.
+// panic crashes an actor, to show what that costs: a shard its keys, a connection its client. With
+// NEXT the shard crashes when it is to execute the next command, whosever that is.
+void connection::panic(argument_list arguments, reply_writer reply) {
+  const auto is = [&](std::string_view what, std::size_t count) {
+    return arguments.size() == count && equals_caseless(arguments[2], what);
+  };
+  if (is("connection", 3)) throw std::runtime_error("DEBUG PANIC");
+  const bool is_next = is("shard", 5) && equals_caseless(arguments[4], "next");
+  if (!is("shard", 4) && !is_next) {
+    return reply.error("ERR DEBUG PANIC takes SHARD, a number and maybe NEXT, or CONNECTION");
+  }
+  const auto index = parse_unsigned(arguments[3]);
+  if (!index || *index >= server_.shard_count()) return reply.error("ERR no such shard");
+  if (is_next) {
+    server_.shard(*index).panic_next();
+  } else {
+    server_.shard(*index).panic();
+  }
+  reply.ok();
+}
+
+// debug knows PANIC, and SLEEP, which holds up this client only: in Redis it holds up everybody,
+// which nobody wants of a server whose clients are actors.
 void connection::debug(argument_list arguments, reply_writer reply) {
+  if (equals_caseless(arguments[1], "panic")) return panic(arguments, reply);
   if (!equals_caseless(arguments[1], "sleep")) {
     return unknown_subcommand(reply, "debug", arguments[1]);
   }

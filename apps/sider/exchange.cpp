@@ -18,6 +18,18 @@ void exchange::run(shard& here) {
   done.release();
 }
 
+void exchange::abandon(std::size_t index) noexcept {
+  work.lose_part(index);
+  lost_.store(true, smarm::detail::relaxed);  // published by the permit
+  done.release();
+}
+
+void exchange::settle() {
+  if (!lost_.load(smarm::detail::relaxed)) return;  // the permits order it after the stores
+  work.answer_lost();
+  lost_.store(false, smarm::detail::relaxed);  // no shard has the batch
+}
+
 std::shared_ptr<exchange> exchange_pool::take() {
   {
     const std::lock_guard lock(mutex_);

@@ -6,6 +6,7 @@
 //   2. An exchange is in one place: with a connection that is in the middle of a request, or in the
 //      pool. So an idle connection holds no buffer.
 // It is shared by pointer with the shards, so it outlives a connection that ends in the middle.
+// A shard that crashes gives its permit too; what it has not answered settle() answers.
 // Threads: the connection's; run() in a shard's actor; the pool is for all actors.
 #pragma once
 
@@ -30,6 +31,12 @@ class exchange final : public shard_task {
   // run is called once in each shard that the batch was sent to.
   void run(shard& here) override;
 
+  // abandon marks the part of a shard that will not run it, or has crashed on it.
+  void abandon(std::size_t index) noexcept override;
+
+  // settle answers what lost shards have left with an error. Called with a permit of every shard.
+  void settle();
+
   // failed tells that a shard has had no memory for its part, so the batch can never be merged.
   // Called with a permit of every shard.
   [[nodiscard]] bool failed() const {
@@ -39,10 +46,11 @@ class exchange final : public shard_task {
   std::string input;   // what was read and not yet dealt with
   std::string output;  // replies on their way
   batch work;
-  smarm::semaphore done{0};  // a permit for each shard that is through
+  smarm::semaphore done{0};  // a permit for each shard that is through, or lost
 
  private:
   smarm::detail::atomic<bool> failed_{false};  // written by shards, read by the connection
+  smarm::detail::atomic<bool> lost_{false};    // written by shards, read by the connection
 };
 
 class exchange_pool {

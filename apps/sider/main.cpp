@@ -12,8 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include <smarm/runtime.hpp>
-
+#include "base/cpu_limit.hpp"
 #include "hash.hpp"
 #include "options.hpp"
 #include "server.hpp"
@@ -66,9 +65,9 @@ int main(int count, char** arguments) {
     give_memory_back_early();
     choose_hash_secret();
     leave_signals_to_the_catcher();
-    smarm::runtime runtime({.schedulers = parsed->schedulers});
-    sider::server server(*parsed, runtime.schedulers());
-    return runtime.run([&] { return server.run(); });
+    const unsigned schedulers =
+        parsed->schedulers == 0 ? smarm::detail::default_schedulers() : parsed->schedulers;
+    return sider::server(*parsed, schedulers).run();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "sider: %s\n", error.what());
     return 1;

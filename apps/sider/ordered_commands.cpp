@@ -3,15 +3,19 @@
 // RENAME over two shards is two steps, taking the key from one shard and putting it into the other.
 // In between an observer sees neither name, never both. RENAMENX first looks whether the new
 // name is taken; if it is taken by the time the key arrives, the key goes back, unless the old
-// name has been given a new value meanwhile, which then stands as if it had been set afterwards.
+// name has been given a new value meanwhile, which then stands as if it had been set afterwards. It
+// goes back as well where the other shard crashes before it has taken it.
 #include <poll.h>
 
 #include <chrono>
 #include <cmath>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <smarm/fd.hpp>
+#include <smarm/spawn.hpp>
+#include <smarm/supervisor.hpp>
 #include <smarm/this_actor.hpp>
 
 #include "connection.hpp"
@@ -25,7 +29,7 @@ using namespace std::chrono_literals;
 
 // put_key gives `moved` its place under `name`; it stays with the caller if the name is taken and
 // may not be overwritten.
-bool put_key(const shard_sender& to, key_ref name, std::unique_ptr<entry>& moved, bool only_new) {
+bool put_key(const shard_inbox& to, key_ref name, std::unique_ptr<entry>& moved, bool only_new) {
   return ask_shard(to, [&, only_new](shard& here) {
     if (only_new && here.store.find(name, here.now_ms) != nullptr) return false;
     moved->key = name.text;
@@ -70,14 +74,20 @@ void watch_hangup(int fd, blocked_pop& target) {
   target.cancel();
 }
 
+// receive_outcome takes the outcome of a pop whose target was claimed.
+pop_outcome receive_outcome(smarm::receiver<pop_outcome>& outcomes) {
+  auto got = outcomes.recv();
+  return got ? std::move(*got) : pop_outcome{.lost = true};
+}
+
 }  // namespace
 
 void connection::rename(argument_list arguments, reply_writer reply) {
   const bool only_new = equals_caseless(arguments[0], "renamenx");
   const key_ref source(arguments[1]);
   const key_ref target(arguments[2]);
-  const shard_sender& from = server_.shard_of(source);
-  const shard_sender& to = server_.shard_of(target);
+  const shard_inbox& from = server_.shard_of(source);
+  const shard_inbox& to = server_.shard_of(target);
   const auto exists = [](key_ref name) {
     return [name](shard& here) { return here.store.find(name, here.now_ms) != nullptr; };
   };
@@ -90,7 +100,14 @@ void connection::rename(argument_list arguments, reply_writer reply) {
     return found == nullptr ? nullptr : here.store.detach(*found);
   });
   if (moved == nullptr) return reply.error(no_such_key_error);
-  if (!put_key(to, target, moved, only_new)) {
+  bool is_put = false;
+  try {
+    is_put = put_key(to, target, moved, only_new);
+  } catch (const shard_lost&) {
+    if (moved != nullptr) static_cast<void>(put_key(from, source, moved, true));
+    throw;
+  }
+  if (!is_put) {
     static_cast<void>(put_key(from, source, moved, true));
     return reply.integer(0);
   }
@@ -102,6 +119,22 @@ void connection::pop_blocking(argument_list arguments, reply_writer reply) {
   const auto until = read_timeout(arguments.back(), reply);
   if (!until) return;
   const pop_end end = equals_caseless(arguments[0], "blpop") ? pop_end::left : pop_end::right;
+  const pop_outcome got = take_pop(arguments.subspan(1, arguments.size() - 2), end, *until);
+  if (got.served) {
+    reply.array_header(2);
+    reply.bulk(got.found.key);
+    reply.bulk(got.found.element);
+  } else if (got.lost) {
+    reply.error(shard_lost_error);
+  } else if (got.wrong_type) {
+    reply.error(wrong_type_error);
+  } else {
+    reply.null_array();
+  }
+}
+
+// take_pop shows one target to the shard of each name, waits if it must, and has all forget it.
+pop_outcome connection::take_pop(argument_list names, pop_end end, smarm::deadline until) {
   auto [tx, rx] = smarm::channel<pop_outcome>(1);
   const auto target = std::make_shared<blocked_pop>(std::move(tx));
   // However this ends, for lack of memory too: a shard must not offer to one that has gone.
@@ -110,35 +143,39 @@ void connection::pop_blocking(argument_list arguments, reply_writer reply) {
   using outcome = waiter_registry::outcome;
   std::vector<key_ref> waiting;
   outcome last = outcome::waiting;
-  for (const std::string_view name : arguments.subspan(1, arguments.size() - 2)) {
+  bool lost = false;
+  for (const std::string_view name : names) {
     const key_ref key(name);
-    last = ask_shard(server_.shard_of(key), [&](shard& here) {
-      return here.waiters.pop_or_wait(here.store, key, here.now_ms, end, target);
-    });
-    if (last != outcome::waiting) break;
+    try {
+      last = ask_shard(server_.shard_of(key), [&](shard& here) {
+        return here.waiters.pop_or_wait(here.store, key, here.now_ms, end, target);
+      });
+    } catch (const shard_lost&) {
+      lost = true;
+    }
+    if (lost || last != outcome::waiting) break;
     waiting.push_back(key);
   }
   pop_outcome got;
-  if (last == outcome::waiting) {
-    got = wait_for_pop(rx, target, *until);
+  if (!lost && last == outcome::waiting) {
+    got = wait_for_pop(rx, target, until);
   } else if (!target->close()) {
-    got = rx.recv().value();  // served at once, or meanwhile by a shard asked before
+    got = receive_outcome(rx);  // served at once, or meanwhile by a shard asked before
+  } else {
+    got.lost = lost;
+    got.wrong_type = last == outcome::wrong_type;
   }
   for (const key_ref key : waiting) {
-    ask_shard(server_.shard_of(key), [&](shard& here) {
-      here.waiters.forget(key.text, target.get());
-      return true;
-    });
+    try {
+      ask_shard(server_.shard_of(key), [&](shard& here) {
+        here.waiters.forget(key.text, target.get());
+        return true;
+      });
+    } catch (const shard_lost&) {
+      continue;  // so is what it would have forgotten
+    }
   }
-  if (got.served) {
-    reply.array_header(2);
-    reply.bulk(got.found.key);
-    reply.bulk(got.found.element);
-  } else if (last == outcome::wrong_type) {
-    reply.error(wrong_type_error);
-  } else {
-    reply.null_array();
-  }
+  return got;
 }
 
 // wait_for_pop waits for an element, the deadline, or the client's end.
@@ -149,13 +186,19 @@ pop_outcome connection::wait_for_pop(smarm::receiver<pop_outcome>& outcomes,
   server_.clients().set_blocked(*client_, target);
   auto watcher = smarm::spawn({.name = "hangup watch"}, [fd = client_->stream.native_handle(),
                                                          target] { watch_hangup(fd, *target); });
+  // However the wait ends: the watcher looks at a descriptor that may soon be another's.
+  const auto settle = [this, &watcher](client* whose) {
+    const smarm::stop_shield shield;
+    watcher.request_stop();
+    static_cast<void>(watcher.join());
+    server_.clients().set_blocked(*whose, nullptr);
+  };
+  const std::unique_ptr<client, decltype(settle)> settling(client_.get(), settle);
   auto got = outcomes.recv_until(until);
-  watcher.request_stop();
-  static_cast<void>(watcher.join());
-  server_.clients().set_blocked(*client_, nullptr);
   if (got) return std::move(*got);
+  if (got.error() == smarm::recv_error::closed) return {.lost = true};
   // Out of time. If a shard was faster, its element is here in a moment, and must be taken.
-  return target->close() ? pop_outcome{} : outcomes.recv().value();
+  return target->close() ? pop_outcome{} : receive_outcome(outcomes);
 }
 
 // start_pusher hands the writing side of the stream to an actor of its own, for good.
@@ -163,15 +206,24 @@ void connection::start_pusher() {
   if (subscriber_ != nullptr) return;
   write_out();
   // Only with its pusher: where none can be had there is nothing to wait for at the end.
-  auto started = std::make_unique<subscriber>(client_, server_.clients());
-  // With the pusher's function goes the stream: a pusher for which there is no stack writes
-  // nothing.
-  const auto close = [this](client* whose) { server_.clients().close(*whose); };
-  std::unique_ptr<client, decltype(close)> closing(client_.get(), close);
-  pusher_ =
-      smarm::spawn({.name = "pusher " + std::to_string(client_->id)},
-                   [queue = &started->queue, closing = std::move(closing)] { queue->push(); });
-  subscriber_ = std::move(started);
+  auto added = std::make_shared<subscriber>(client_, server_.clients());
+  // With the pusher's function goes the stream, so no client waits for a pusher that has crashed.
+  const auto push = [added, clients = &server_.clients()](smarm::starting& me) {
+    const auto close = [clients](client* whose) {
+      const smarm::stop_shield shield;
+      clients->close(*whose);
+    };
+    const std::unique_ptr<client, decltype(close)> closing(added->whose.get(), close);
+    me.ready();
+    added->queue.push();
+  };
+  const auto started = smarm::supervisor_ref(tree::pubsub)
+                           .start_dynamic([push, name = "pusher " + std::to_string(client_->id)] {
+                             return smarm::start_link({.name = name}, push);
+                           });
+  if (!started) throw std::runtime_error("no pusher: " + smarm::to_string(started.error()));
+  subscriber_ = std::move(added);
+  pusher_ = smarm::monitor(*started);
 }
 
 void connection::subscribe(argument_list arguments, reply_writer) {

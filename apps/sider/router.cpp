@@ -159,6 +159,7 @@ bool batch::is_complete(const request& one) const {
 batch::piece batch::take_piece() {
   const std::size_t shard = item_shards_[next_shard_++];
   part& from = parts_[shard];
+  has_taken_lost_ |= from.merged >= from.lost_from;
   const result& next = from.results[from.merged++];
   const std::string_view text =
       std::string_view(from.text).substr(from.text_merged, next.text_end - from.text_merged);
@@ -182,7 +183,31 @@ bool batch::merge(std::string& out, double random) {
   return next_request_ == requests_.size();
 }
 
+void batch::answer_lost() {
+  for (part& each : parts_) {
+    if (!each.is_lost) continue;
+    each.is_lost = false;
+    // What stands behind the last result is the beginning of a reply that was never finished.
+    const bool all_merged = each.merged == each.results.size();
+    const std::size_t end = all_merged ? each.text_merged : each.results.back().text_end;
+    each.text.resize(end);
+    each.lost_from = each.results.size();
+    each.results.resize(each.items.size(), {end, 0});
+    each.next_item = each.items.size();
+  }
+}
+
+// merge_request puts one error in the place of whatever a request with lost items comes to.
 void batch::merge_request(const request& one, std::string& out, double random) {
+  const std::size_t begin = out.size();
+  has_taken_lost_ = false;
+  merge_pieces(one, out, random);
+  if (!has_taken_lost_) return;
+  out.resize(begin);
+  reply_writer(out).error(shard_lost_error);
+}
+
+void batch::merge_pieces(const request& one, std::string& out, double random) {
   reply_writer reply(out);
   if (one.merge == merging::single) return merge_single(out);
   if (one.merge == merging::random) return merge_random(one, out, random);
@@ -267,6 +292,8 @@ void batch::clear() {
     each.next_item = 0;
     each.merged = 0;
     each.text_merged = 0;
+    each.is_lost = false;
+    each.lost_from = none;
   }
   shrink(local_);
   next_request_ = 0;

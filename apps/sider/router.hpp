@@ -12,6 +12,8 @@
 //      several shards (MSET, MGET, DEL, EXISTS, KEYS, FLUSHALL ...) is not one step: another
 //      connection may see one shard's part done and another's not.
 //   3. The arguments live in the batch's input for as long as anyone holds the batch.
+//   4. A request of which one item was lost with its shard is answered with one error, whatever its
+//      other items have done; lost items never run again.
 // Commands of one batch on different shards overlap. A client that waits for a reply before it
 // sends on cannot tell; one that pipelines gets the replies in order all the same.
 //
@@ -64,6 +66,14 @@ class batch {
   template <typename Grown>
   void run_part(std::size_t shard, shard_store& store, std::int64_t now_ms, Grown&& grown);
 
+  // lose_part says that the shard has crashed, or will not run its part: what has no result by now
+  // will have none. In place of the end of run_part, by whoever had the part.
+  void lose_part(std::size_t shard) noexcept { parts_[shard].is_lost = true; }
+
+  // answer_lost gives the items without a result, in parts that are lost, an error for one. No
+  // shard may have the batch.
+  void answer_lost();
+
   // merge appends the replies of all requests, in order, up to the first that is not complete.
   // `random` in [0, 1) decides RANDOMKEY. Returns true once every request has been answered.
   [[nodiscard]] bool merge(std::string& out, double random = 0);
@@ -99,6 +109,8 @@ class batch {
     std::size_t next_item = 0;  // items before it have run
     std::size_t merged = 0;     // results before it have been merged
     std::size_t text_merged = 0;
+    bool is_lost = false;
+    std::size_t lost_from = none;  // results from here on stand for lost items
   };
   struct piece {
     std::string_view text;
@@ -119,6 +131,7 @@ class batch {
   [[nodiscard]] bool is_complete(const request& one) const;
   [[nodiscard]] piece take_piece();
   void merge_request(const request& one, std::string& out, double random);
+  void merge_pieces(const request& one, std::string& out, double random);
   void merge_single(std::string& out);
   void merge_random(const request& one, std::string& out, double random);
   void merge_scan(std::string& out);
@@ -133,6 +146,7 @@ class batch {
   std::size_t next_request_ = 0;   // requests before it have been merged
   std::size_t next_shard_ = 0;     // the same for item_shards_
   std::size_t local_merged_ = 0;
+  bool has_taken_lost_ = false;  // take_piece has taken a lost item of the present request
 };
 
 template <typename Grown>

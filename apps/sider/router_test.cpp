@@ -7,6 +7,7 @@
 
 #include <array>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -177,6 +178,57 @@ TEST_P(Router, AClearedBatchGivesBackWhatALargeOneNeeded) {
   EXPECT_GT(all.held_bytes(), 5'000'000U);
   all.clear();
   EXPECT_LT(all.held_bytes(), 100'000 * (GetParam() + 1));
+}
+
+TEST_P(Router, WhatALostShardHasNotDoneIsAnsweredWithOneErrorEach) {
+  const std::string lost = "-" + std::string(shard_lost_error) + "\r\n";
+  const auto shard_of = [](std::string_view key) { return hash_text(key) % GetParam(); };
+  run({{"set", "a", "1"}});
+  batch all(GetParam());
+  plan(all, {"get", "a"});
+  plan(all, {"rpush", "list", "x"});
+  plan(all, {"get", "a"});
+  plan(all, {"mget", "a", "list"});
+  plan(all, {"nonsense"});
+  plan(all, {"dbsize"});
+  for (std::size_t shard = 0; shard < GetParam(); ++shard) {
+    if (shard != shard_of("list")) {
+      all.run_part(shard, stores_[shard], now_ms_, [](key_ref) {});
+      continue;
+    }
+    // It fails behind the push, which has been done and has its reply.
+    const auto fail = [](key_ref) { throw std::runtime_error("lost"); };
+    EXPECT_THROW(all.run_part(shard, stores_[shard], now_ms_, fail), std::runtime_error);
+    all.lose_part(shard);
+  }
+  all.answer_lost();
+  std::string out;
+  EXPECT_TRUE(all.merge(out, random_));
+  const std::string second_get = shard_of("a") == shard_of("list") ? lost : "$1\r\n1\r\n";
+  EXPECT_EQ(out, "$1\r\n1\r\n:1\r\n" + second_get + lost +
+                     "-ERR unknown command 'nonsense', with args beginning with: \r\n" + lost);
+  all.clear();
+  plan(all, {"get", "a"});
+  out.clear();
+  EXPECT_TRUE(round(all, out));
+  EXPECT_EQ(out, "$1\r\n1\r\n");
+}
+
+TEST_P(Router, AShardThatIsLostBetweenTwoRoundsLosesWhatIsLeft) {
+  const std::string value(batch::reply_bytes_max * 3 / 5, 'v');
+  const std::string reply = "$" + std::to_string(value.size()) + "\r\n" + value + "\r\n";
+  const std::string lost = "-" + std::string(shard_lost_error) + "\r\n";
+  run({{"set", "a", value}});
+  batch all(GetParam());
+  for (int i = 0; i < 4; ++i) plan(all, {"get", "a"});
+  std::string out;
+  EXPECT_FALSE(round(all, out));
+  EXPECT_EQ(out, reply + reply);
+  all.lose_part(hash_text("a") % GetParam());
+  all.answer_lost();
+  out.clear();
+  EXPECT_TRUE(all.merge(out, random_));
+  EXPECT_EQ(out, lost + lost);
 }
 
 }  // namespace

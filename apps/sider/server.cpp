@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
+#include <new>
 
-#include <smarm/signals.hpp>
+#include <smarm/application.hpp>
+#include <smarm/link.hpp>
+#include <smarm/mailbox.hpp>
+#include <smarm/report.hpp>
 #include <smarm/spawn.hpp>
 #include <smarm/this_actor.hpp>
 
@@ -19,23 +21,50 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long clients that do not read their replies can delay the end.
+// How long clients that do not read their replies can delay the end, and how long they then have to
+// notice that they are closed.
 constexpr auto grace_period = 10s;
+constexpr auto close_period = 5s;
 
-// The exit status where a second signal cuts the end short.
-constexpr int exit_interrupted = 1;
+// The whole tree's time to end: the farewell's and a few seconds for everybody else.
+constexpr auto stop_time = 60s;
+
+// An operator may crash shards many times a second; one that crashes as soon as it is started uses
+// this up within moments.
+constexpr unsigned shard_restarts = 200;
+constexpr auto shard_restart_period = 5s;
+
+constexpr int exit_success = 0;
+constexpr int exit_failure = 1;  // by a second signal, and whatever else went wrong
+constexpr int exit_unusable = 2;
 
 void complain(std::string_view what, const std::string& where, const std::error_code& why) {
   std::fprintf(stderr, "sider: %.*s %s: %s\n", static_cast<int>(what.size()), what.data(),
                where.c_str(), why.message().c_str());
 }
 
-// watch_signals turns the first signal into the end of the server. It ends by being stopped.
-void watch_signals(server& whose, smarm::signals& received) {
-  static_cast<void>(received.recv());
-  whose.terminate();
-  static_cast<void>(received.recv());
-  std::_Exit(exit_interrupted);
+// log_report writes what supervisors and failing actors report, a line each.
+void log_report(const smarm::report& what) {
+  if (what.kind == smarm::report_kind::progress) return;
+  constexpr std::string_view prefix = "smarm: ";
+  std::string line = smarm::to_string(what);
+  if (line.starts_with(prefix)) line.erase(0, prefix.size());
+  if (line.contains("bad_alloc")) line += " (out of memory)";
+  std::fprintf(stderr, "sider: %s\n", line.c_str());
+}
+
+// dynamic_supervisor is one whose children come and go, and are never started again.
+smarm::child_spec dynamic_supervisor(const char* name) {
+  return smarm::supervisor_spec(
+      smarm::atom(name), {.strategy = smarm::restart_strategy::simple_one_for_one, .name = name},
+      {{.id = smarm::atom(name), .restart = smarm::child_restart::temporary}});
+}
+
+// wait_for_end returns when the supervisor tells the calling actor to end.
+void wait_for_end(smarm::starting& me) {
+  smarm::trap_exit(true);
+  me.ready();
+  static_cast<void>(smarm::receive<smarm::exit_signal>());
 }
 
 }  // namespace
@@ -43,39 +72,21 @@ void watch_signals(server& whose, smarm::signals& received) {
 server::server(const options& from, unsigned schedulers)
     : options_(from),
       schedulers_(schedulers),
-      shard_count_(from.shards == 0 ? schedulers : from.shards),
       started_ms_(unix_time_ms()),
       settings_(from),
-      clients_([this] { static_cast<void>(control_.try_send(control_event::drained)); }),
-      exchanges_(shard_count_) {
-  auto [tx, rx] = smarm::channel<control_event>();
-  control_ = std::move(tx);
-  events_ = std::move(rx);
+      clients_([this] { drained_.release(); }),
+      exchanges_(from.shards == 0 ? schedulers : from.shards) {
+  const std::size_t count = from.shards == 0 ? schedulers : from.shards;
+  for (std::size_t i = 0; i < count; ++i) shards_.emplace_back(i);
 }
 
 int server::run() {
-  smarm::signals received{SIGTERM, SIGINT};
-  if (!listen()) return 2;
-  start_shards();
-  auto watcher = smarm::spawn({.name = "signals"}, [&] { watch_signals(*this, received); });
-  std::vector<smarm::join_handle<void>> listeners;
-  if (tcp_.is_open()) {
-    listeners.push_back(smarm::spawn({.name = "listener tcp"}, [&] { accept_from(tcp_); }));
-  }
-  if (unix_.is_open()) {
-    listeners.push_back(smarm::spawn({.name = "listener unix"}, [&] { accept_from(unix_); }));
-  }
-  announce();
-  while (events_.recv() != control_event::terminate) {
-  }
-  tcp_.close();
-  unix_.close();
-  for (auto& each : listeners) static_cast<void>(each.join());
-  drain();
-  watcher.request_stop();
-  static_cast<void>(watcher.join());
-  shards_.clear();
-  return 0;
+  if (!listen()) return exit_unusable;
+  smarm::set_report_handler(log_report);
+  const int code =
+      smarm::run_application({.runtime = {.schedulers = schedulers_}, .stop_time = stop_time},
+                             [this] { return start_tree(); });
+  return code == smarm::application_ended ? exit_success : exit_failure;
 }
 
 bool server::listen() {
@@ -96,25 +107,96 @@ bool server::listen() {
   return true;
 }
 
-void server::start_shards() {
-  for (std::size_t i = 0; i < shard_count_; ++i) {
-    auto [tx, rx] = smarm::channel<std::shared_ptr<shard_task>>();
-    shards_.push_back(std::move(tx));
+// ---- the tree ----------------------------------------------------------------------------------
+
+smarm::start_result server::start_tree() {
+  std::vector<smarm::child_spec> children = {shards_spec(), dynamic_supervisor(tree::pubsub),
+                                             dynamic_supervisor(tree::connections),
+                                             farewell_spec()};
+  if (tcp_.is_open()) children.push_back(listener_spec("listener tcp", tcp_));
+  if (unix_.is_open()) children.push_back(listener_spec("listener unix", unix_));
+  auto started =
+      smarm::start_supervisor_link({.strategy = smarm::restart_strategy::one_for_one,
+                                    .intensity = 5,
+                                    .period = 10s,
+                                    .auto_shutdown = smarm::auto_shutdown_kind::any_significant,
+                                    .name = tree::root},
+                                   std::move(children));
+  if (started) announce();
+  return started;
+}
+
+// The shards' supervisor is significant: where it gives up, or ends in whatever other way, so does
+// the root. It is not started again, for a closed inbox stays closed.
+smarm::child_spec server::shards_spec() {
+  std::vector<smarm::child_spec> children = {gate_spec()};
+  for (shard_inbox& inbox : shards_) {
+    const std::string name = "shard " + std::to_string(inbox.index());
+    const auto serve = [&inbox](smarm::starting& me) { serve_shard(me, inbox); };
     // A handler may print a long double of 5,000 digits, hence a stack above the usual.
-    smarm::spawn({.name = "shard " + std::to_string(i), .stack_size = std::size_t{256} << 10},
-                 [i, tasks = std::move(rx)]() mutable { serve_shard(i, std::move(tasks)); })
-        .detach();
+    children.push_back({.id = smarm::atom(name), .start = [name, serve] {
+                          return smarm::start_link(
+                              {.name = name, .stack_size = std::size_t{256} << 10}, serve);
+                        }});
   }
+  auto spec = smarm::supervisor_spec(smarm::atom(tree::shards),
+                                     {.strategy = smarm::restart_strategy::one_for_one,
+                                      .intensity = shard_restarts,
+                                      .period = shard_restart_period,
+                                      .name = tree::shards},
+                                     std::move(children));
+  spec.restart = smarm::child_restart::temporary;
+  spec.significant = true;
+  return spec;
+}
+
+// The gate ends after the last shard, or in the middle of everything where the tree is killed, and
+// closes the inboxes: who still waits for a shard, or asks one later, gets an error.
+smarm::child_spec server::gate_spec() {
+  const auto keep = [this](smarm::starting& me) {
+    const auto close = [](std::deque<shard_inbox>* all) {
+      for (shard_inbox& each : *all) each.close();
+    };
+    const std::unique_ptr<std::deque<shard_inbox>, decltype(close)> closing(&shards_, close);
+    wait_for_end(me);
+    smarm::exit(smarm::exit_reason::shutdown());
+  };
+  return {.id = smarm::atom("gate"),
+          .start = [keep] { return smarm::start_link({.name = "gate"}, keep); },
+          .restart = smarm::child_restart::permanent};
+}
+
+smarm::child_spec server::farewell_spec() {
+  const auto keep = [this](smarm::starting& me) {
+    wait_for_end(me);
+    say_farewell();
+    smarm::exit(smarm::exit_reason::shutdown());
+  };
+  return {.id = smarm::atom("farewell"),
+          .start = [keep] { return smarm::start_link({.name = "farewell"}, keep); },
+          .shutdown = grace_period + close_period};
+}
+
+template <typename Listener>
+smarm::child_spec server::listener_spec(const char* name, Listener& from) {
+  const auto serve = [this, &from](smarm::starting& me) {
+    me.ready();
+    accept_from(from);
+  };
+  return {.id = smarm::atom(name),
+          .start = [name, serve] { return smarm::start_link({.name = name}, serve); }};
 }
 
 void server::announce() const {
   const auto bound = tcp_.local_address();
   std::printf("sider: ready on %s%s%s, shards: %zu, schedulers: %u\n",
               bound ? smarm::to_string(*bound).c_str() : "?",
-              options_.unix_path.empty() ? "" : " and ", options_.unix_path.c_str(), shard_count_,
+              options_.unix_path.empty() ? "" : " and ", options_.unix_path.c_str(), shard_count(),
               schedulers_);
   std::fflush(stdout);
 }
+
+// ---- clients -----------------------------------------------------------------------------------
 
 template <typename Listener>
 void server::accept_from(Listener& listener) {
@@ -126,8 +208,6 @@ void server::accept_from(Listener& listener) {
       } catch (const std::bad_alloc&) {
         smarm::sleep_for(100ms);  // the connection is closed; memory may be there for the next
       }
-    } else if (accepted.error() == std::errc::bad_file_descriptor) {
-      return;  // closed, because the server ends
     } else {
       // Nothing that accept knows how to wait out; do not let it become a busy loop.
       complain("cannot accept a connection on", "the listener", accepted.error());
@@ -137,6 +217,7 @@ void server::accept_from(Listener& listener) {
 }
 
 void server::welcome(client_stream stream) {
+  const smarm::stop_shield shield;  // who has been accepted is served, or told
   const std::shared_ptr<client> added = clients_.add(stream, settings_.clients_max());
   if (added == nullptr) {
     // A socket that has just been made has room for this, so it is written or the peer has gone.
@@ -144,29 +225,35 @@ void server::welcome(client_stream stream) {
         stream.write_all("-ERR max number of clients reached\r\n", smarm::deadline::from_ns(0)));
     return;
   }
-  // The registration goes with the actor's function, however that ends: also where the actor finds
-  // no stack to run on, and its function is only destroyed.
+  // Until its actor runs, which then sees to it: an actor that finds no stack never does.
   const auto unregister = [this](client* gone) { clients_.remove(*gone); };
   std::unique_ptr<client, decltype(unregister)> registered(added.get(), unregister);
-  auto started = smarm::try_spawn(
-      {.name = "client " + std::to_string(added->id)},
-      [this, added, registered = std::move(registered)] { serve_client(*this, added); });
-  if (started) started->detach();
+  const auto serve = [this, added](smarm::starting& me) {
+    me.ready();
+    serve_client(*this, added);
+  };
+  const auto started = smarm::supervisor_ref(tree::connections)
+                           .start_dynamic([serve, name = "client " + std::to_string(added->id)] {
+                             return smarm::start_link({.name = name}, serve);
+                           });
+  if (started) static_cast<void>(registered.release());
 }
 
-void server::terminate() { static_cast<void>(control_.try_send(control_event::terminate)); }
+void server::terminate() {
+  // By another actor than the caller, whose end the stop waits for.
+  smarm::spawn({.name = "terminate"}, [] {
+    static_cast<void>(smarm::supervisor_ref(tree::root).stop());
+  }).detach();
+}
 
-void server::drain() {
+void server::say_farewell() {
+  tcp_.close();
+  unix_.close();
   clients_.begin_drain();
-  const smarm::deadline until(grace_period);
-  for (bool patient = true;;) {
-    const auto event = events_.recv_until(patient ? until : smarm::deadline::never());
-    if (event == control_event::drained) return;
-    if (!event) {  // out of time: cut off whoever still does not read
-      patient = false;
-      clients_.close_if([](const client&) { return true; });
-    }
-  }
+  if (drained_.try_acquire_for(grace_period)) return;
+  // Out of time: cut off whoever still does not read.
+  clients_.close_if([](const client&) { return true; });
+  drained_.acquire();
 }
 
 }  // namespace sider

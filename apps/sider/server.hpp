@@ -1,11 +1,22 @@
-// The server: what all actors of sider share, and the root that starts and ends them.
+// The server: what all actors of sider share, and the tree that starts and ends them.
 //
-// Actors: the root; a shard each; a listener for TCP and one for the unix socket; one for signals;
-// one for each client, a second one for a client that subscribes. The root waits for the first
-// SIGTERM, SIGINT or SHUTDOWN, then closes the listeners and drains: each client gets the replies
-// to what it had sent and is closed, after grace_period at the latest. A second signal ends the
-// process at once. When the last client has gone the shards' senders are dropped, and everything
-// ends.
+//   sider                  one_for_one; ends with the shards
+//   ├── shards             one_for_one: shard 0 .. N-1, started again empty
+//   │   ├── gate           first and so last to end: closes the inboxes
+//   │   └── shard 0 .. N-1
+//   ├── pubsub             simple_one_for_one: a pusher for each client that subscribes
+//   ├── connections        simple_one_for_one: the actor of each client
+//   ├── farewell           when the end comes: gives each client its replies, then closes it
+//   └── listener tcp, listener unix
+//
+// It is started in that order and ends in reverse: nobody is accepted any more, the clients get the
+// replies to what they had sent and are closed (after grace_period at the latest), then go the
+// pushers and the shards, which nobody asks any more. SIGTERM, SIGINT and SHUTDOWN begin the end; a
+// second signal kills the tree. Keys expire in their shard; there is no actor for that.
+//
+// What crashes is started again by its supervisor, but for connections and pushers, which go with
+// their clients. Where a shard crashes more often than shard_restarts allows, the shards end, and
+// since nothing can be served without them, so does the server.
 //
 // Invariant: a server outlives its actors, for run() returns after all of them have ended.
 // Threads: any actor.
@@ -13,14 +24,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <smarm/channel.hpp>
 #include <smarm/io_result.hpp>
+#include <smarm/semaphore.hpp>
+#include <smarm/start.hpp>
+#include <smarm/supervisor.hpp>
 #include <smarm/tcp.hpp>
 #include <smarm/unix_socket.hpp>
 
@@ -34,14 +48,21 @@
 
 namespace sider {
 
-enum class control_event : std::uint8_t { terminate, drained };
+// The names under which the supervisors are registered.
+namespace tree {
+inline constexpr const char* root = "sider";
+inline constexpr const char* shards = "shards";
+inline constexpr const char* pubsub = "pubsub";
+inline constexpr const char* connections = "connections";
+}  // namespace tree
 
 class server {
  public:
   // `schedulers` is the runtime's number, which is the default for the shards.
   server(const options& from, unsigned schedulers);
 
-  // run is the root actor's body; it returns the exit status of the process. Parks.
+  // run listens, runs the tree and returns the exit status of the process. Called once, by a thread
+  // that is no actor, which it blocks.
   int run();
 
   [[nodiscard]] const options& started_with() const { return options_; }
@@ -50,15 +71,16 @@ class server {
   [[nodiscard]] pubsub_hub& hub() { return hub_; }
   [[nodiscard]] exchange_pool& exchanges() { return exchanges_; }
 
-  [[nodiscard]] std::size_t shard_count() const { return shard_count_; }
-  [[nodiscard]] const shard_sender& shard(std::size_t index) const { return shards_[index]; }
-  [[nodiscard]] std::size_t shard_index(std::uint64_t hash) const { return hash % shard_count_; }
-  [[nodiscard]] const shard_sender& shard_of(key_ref key) const {
+  [[nodiscard]] std::size_t shard_count() const { return shards_.size(); }
+  [[nodiscard]] shard_inbox& shard(std::size_t index) { return shards_[index]; }
+  [[nodiscard]] std::size_t shard_index(std::uint64_t hash) const { return hash % shard_count(); }
+  [[nodiscard]] const shard_inbox& shard_of(key_ref key) const {
     return shards_[shard_index(key.hash)];
   }
 
-  // terminate begins the end, as SIGTERM does. Never parks.
-  void terminate();
+  // terminate begins the end, as SIGTERM does. Called by actors; never parks. Throws
+  // std::system_error where it finds no memory.
+  static void terminate();
 
   // count_commands adds to the number that INFO shows.
   void count_commands(std::size_t number) {
@@ -72,26 +94,29 @@ class server {
 
  private:
   [[nodiscard]] bool listen();
-  void start_shards();
+  [[nodiscard]] smarm::start_result start_tree();
+  [[nodiscard]] smarm::child_spec shards_spec();
+  [[nodiscard]] smarm::child_spec gate_spec();
+  [[nodiscard]] smarm::child_spec farewell_spec();
+  template <typename Listener>
+  [[nodiscard]] smarm::child_spec listener_spec(const char* name, Listener& from);
   void announce() const;
   template <typename Listener>
   void accept_from(Listener& listener);
   void welcome(client_stream stream);
-  void drain();
+  void say_farewell();
 
   const options options_;
   const unsigned schedulers_;
-  const std::size_t shard_count_;
   const std::int64_t started_ms_;
   settings settings_;
-  smarm::sender<control_event> control_;
-  smarm::receiver<control_event> events_;
+  smarm::semaphore drained_{0};  // a permit once the last client has gone
   client_registry clients_;
   pubsub_hub hub_;
+  std::deque<shard_inbox> shards_;
   exchange_pool exchanges_;
-  std::vector<shard_sender> shards_;
-  smarm::tcp_listener tcp_;
-  smarm::unix_listener unix_;
+  smarm::tcp_listener tcp_;  // the sockets are the server's: a listener that crashes does not take
+  smarm::unix_listener unix_;  // its address along
   smarm::detail::atomic<std::uint64_t> commands_{0};
 };
 

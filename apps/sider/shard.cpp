@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 
 #include <smarm/deadline.hpp>
 
@@ -33,18 +34,20 @@ std::int64_t unix_time_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
 
-void serve_shard(std::size_t index, shard_receiver tasks) {
+void serve_shard(smarm::starting& me, shard_inbox& inbox) {
+  shard_inbox::lease lease(inbox);
+  const std::size_t index = inbox.index();
   shard here{index, shard_store(static_cast<std::uint64_t>(unix_time_ms()) + index), {}, 0};
+  me.ready();
   for (;;) {
-    auto task = tasks.recv_until(next_wake(here));
+    auto letter = lease.letters().recv_until(next_wake(here));
     here.now_ms = unix_time_ms();
-    if (task) {
-      (*task)->run(here);
+    if (letter) {
+      if (inbox.take_panic()) throw std::runtime_error("DEBUG PANIC");
+      letter->deliver(here);
       here.store.expire_due(here.now_ms, expired_per_task_max);
-    } else if (task.error() == smarm::recv_error::timed_out) {
-      here.store.expire_due(here.now_ms, expired_per_pause_max);
     } else {
-      return;
+      here.store.expire_due(here.now_ms, expired_per_pause_max);
     }
   }
 }

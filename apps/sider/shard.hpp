@@ -1,9 +1,12 @@
-// A shard is an actor that owns a part of the keys; everybody else sends it tasks.
+// A shard is a part of the keys, and the actor that owns them; everybody else sends it tasks.
 //
 // The actor takes one task after the other and runs each to its end, so within a task nothing of
 // the shard changes behind the task's back. Between tasks it erases keys whose time has come: when
 // it is idle, by waiting no longer than until the next deadline; when it is busy, a few each time.
-// It ends when the last sender of its tasks has gone.
+//
+// A shard may crash, for what a task throws ends its actor. Its keys go with it; who waits for one
+// of its lists is told; the command that it ran is answered with shard_lost_error; and its
+// supervisor starts the next actor, empty, on the same inbox (shard_inbox.hpp).
 //
 // Threads: shard is the actor's own; shard_task::run is called in that actor.
 #pragma once
@@ -13,12 +16,14 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
-#include <smarm/channel.hpp>
 #include <smarm/semaphore.hpp>
+#include <smarm/start.hpp>
 #include <smarm/this_actor.hpp>
 
+#include "shard_inbox.hpp"
 #include "store.hpp"
 #include "waiters.hpp"
 
@@ -32,20 +37,18 @@ struct shard {
   shard_store store;
   waiter_registry waiters;
   std::int64_t now_ms = 0;  // read once for each task
-};
 
-class shard_task {
- public:
-  virtual ~shard_task() = default;
-  // run does the work; it neither parks nor throws.
-  virtual void run(shard& here) = 0;
+  ~shard() { waiters.abandon(); }
 };
-
-using shard_sender = smarm::sender<std::shared_ptr<shard_task>>;
-using shard_receiver = smarm::receiver<std::shared_ptr<shard_task>>;
 
 // serve_shard is the body of a shard's actor. Parks.
-void serve_shard(std::size_t index, shard_receiver tasks);
+void serve_shard(smarm::starting& me, shard_inbox& inbox);
+
+// shard_lost says that the shard crashed before it had done what it was asked.
+class shard_lost : public std::runtime_error {
+ public:
+  shard_lost() : std::runtime_error("the shard has crashed") {}
+};
 
 namespace detail {
 
@@ -61,9 +64,11 @@ class call_task final : public shard_task {
     }
     done_.release();
   }
+  void abandon(std::size_t) noexcept override { done_.release(); }
   Result wait() {
     done_.acquire();
     if (error_ != nullptr) std::rethrow_exception(error_);
+    if (!result_) throw shard_lost();
     return std::move(*result_);
   }
 
@@ -77,15 +82,14 @@ class call_task final : public shard_task {
 }  // namespace detail
 
 // ask_shard runs `function(shard&)` in the shard's actor and returns its result, or throws what it
-// threw. What it refers to on the caller's stack stays there: the wait cannot be stopped. Called by
-// actors. Parks.
+// threw, or shard_lost. What it refers to on the caller's stack stays there: the wait cannot be
+// stopped, and ends however the shard does. Called by actors. Parks.
 template <typename Function>
-auto ask_shard(const shard_sender& to, Function function) {
+auto ask_shard(const shard_inbox& to, Function function) {
   using result = decltype(function(std::declval<shard&>()));
   const smarm::stop_shield shield;
   auto task = std::make_shared<detail::call_task<Function, result>>(std::move(function));
-  // Taken for certain: the shards end after everybody who asks them.
-  [[maybe_unused]] const auto sent = to.send(task);
+  to.send(task);
   return task->wait();
 }
 

@@ -44,6 +44,13 @@ void waiter_registry::forget(std::string_view key, const pop_target* target) {
   if (queue->second.empty()) waiting_.erase(queue);
 }
 
+void waiter_registry::abandon() noexcept {
+  for (const auto& [key, queue] : waiting_) {
+    for (const waiter& each : queue) each.target->lose();
+  }
+  waiting_.clear();
+}
+
 // offer_one takes an element from its end of the list and puts it back if it is refused.
 bool waiter_registry::offer_one(list_value& items, std::string_view key, const waiter& to) {
   const bool left = to.end == pop_end::left;

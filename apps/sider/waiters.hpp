@@ -12,6 +12,8 @@
 //   4. When it has an element, a timeout, or no client any more, the connection closes the target
 //      and tells the shards to forget it. Between these two a shard may still offer, and is
 //      refused.
+//   5. A shard that crashes tells each target that is registered there, which ends the wait with an
+//      error, unless another shard was faster.
 // So exactly one element is popped or none, and none is lost but in the way Redis loses one: the
 // client vanishes after it was served and before it read the reply.
 //
@@ -44,6 +46,8 @@ class pop_target {
   // offer takes `found` and returns true, or leaves it as it was and returns false: another shard
   // was faster, or nobody waits any more. Never parks.
   [[nodiscard]] virtual bool offer(popped& found) = 0;
+  // lose tells that a shard at which it waits has crashed. Never parks.
+  virtual void lose() noexcept = 0;
 };
 
 class waiter_registry {
@@ -59,6 +63,9 @@ class waiter_registry {
 
   // forget removes every registration of `target` for `key`.
   void forget(std::string_view key, const pop_target* target);
+
+  // abandon tells every target that the shard is lost.
+  void abandon() noexcept;
 
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
 

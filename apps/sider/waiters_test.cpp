@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "command.hpp"
@@ -16,12 +17,14 @@ namespace {
 struct one_shot : pop_target {
   std::optional<popped> got;
   bool closed = false;
+  bool lost = false;
 
   bool offer(popped& found) override {
     if (got || closed) return false;
     got = std::move(found);
     return true;
   }
+  void lose() noexcept override { lost = !got && !std::exchange(closed, true); }
 };
 
 using outcome = waiter_registry::outcome;
@@ -105,6 +108,19 @@ TEST_F(Waiters, AKeyOfAnotherTypeIsAnError) {
   store_.set(key_ref("s"), std::string("text"));
   EXPECT_EQ(waiters_.pop_or_wait(store_, key_ref("s"), 0, pop_end::left, first_),
             outcome::wrong_type);
+}
+
+TEST_F(Waiters, AShardThatIsLostTellsThoseThatWait) {
+  EXPECT_EQ(waiters_.pop_or_wait(store_, key_ref("k"), 0, pop_end::left, first_), outcome::waiting);
+  EXPECT_EQ(waiters_.pop_or_wait(store_, key_ref("k"), 0, pop_end::left, second_),
+            outcome::waiting);
+  EXPECT_EQ(waiters_.pop_or_wait(store_, key_ref("j"), 0, pop_end::left, first_), outcome::waiting);
+  push(store_, waiters_, {"k", "a"});
+  waiters_.abandon();
+  EXPECT_TRUE(first_->got.has_value());
+  EXPECT_FALSE(first_->lost);
+  EXPECT_TRUE(second_->lost);
+  EXPECT_TRUE(waiters_.empty());
 }
 
 }  // namespace
