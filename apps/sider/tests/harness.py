@@ -74,13 +74,14 @@ class Client:
 
 
 class Server:
-    def __init__(self, program, *options, limit=None):
-        """`limit` is a resource and the most the server may have of it."""
+    def __init__(self, program, *options, limit=None, environment=None):
+        """`limit` is a resource and the most the server may have of it; `environment` is added to ours."""
         def set_limit():
             resource.setrlimit(limit[0], (limit[1], limit[1]))
 
         self.process = subprocess.Popen([program, "--port", "0", *options], stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True,
+                                        env={**os.environ, **(environment or {})},
                                         preexec_fn=set_limit if limit else None)
         ready = self.process.stdout.readline()
         assert ready.startswith("sider: ready on 127.0.0.1:"), (ready, self.process.stderr.read())

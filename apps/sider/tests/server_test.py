@@ -450,6 +450,20 @@ def test_sigterm_wakes_one_that_sleeps(server):
     assert server.process.wait(timeout=120) == 0
 
 
+def test_a_service_manager_is_told(server):
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.settimeout(60)
+        manager.bind(folder + "/notify")
+        with Server(server.process.args[0], environment={"NOTIFY_SOCKET": folder + "/notify",
+                                                         "WATCHDOG_USEC": "200000"}) as told:
+            assert manager.recv(100) == b"READY=1"
+            assert told.client()("PING") == "PONG"
+            assert manager.recv(100) == b"WATCHDOG=1"
+            told.process.send_signal(signal.SIGTERM)
+            eventually(lambda: manager.recv(100) == b"STOPPING=1", "it says that it stops")
+            assert told.process.wait(timeout=120) == 0
+
+
 def test_sigterm_does_not_wait_for_ever_for_one_that_never_reads(server):
     c = server.client()
     c("SET", "k", b"v" * 1000000)
