@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <smarm/supervisor.hpp>
+
 #include "connection.hpp"
 #include "glob.hpp"
 #include "text.hpp"
@@ -168,10 +170,14 @@ void connection::panic(argument_list arguments, reply_writer reply) {
   reply.ok();
 }
 
-// debug knows PANIC, and SLEEP, which holds up this client only: in Redis it holds up everybody,
-// which nobody wants of a server whose clients are actors.
+// debug knows PANIC; TREE, which shows who supervises whom; and SLEEP, which holds up this client
+// only: in Redis it holds up everybody, which nobody wants of a server whose clients are actors.
 void connection::debug(argument_list arguments, reply_writer reply) {
   if (equals_caseless(arguments[1], "panic")) return panic(arguments, reply);
+  if (equals_caseless(arguments[1], "tree")) {
+    if (arguments.size() != 2) return write_arity_error(reply, "debug|tree");
+    return reply.bulk(smarm::supervisor_ref(tree::root).explain());
+  }
   if (!equals_caseless(arguments[1], "sleep")) {
     return unknown_subcommand(reply, "debug", arguments[1]);
   }

@@ -92,6 +92,8 @@ def test_a_shard_that_crashes_is_empty_and_works(server):
             assert c("SET", name, "v") == "OK"
     panic(c, 1)
     assert c("DBSIZE") == 2 * len(keys[0])
+    shown = [line for line in c("DEBUG", "TREE").decode().splitlines() if "'shard 1'" in line]
+    assert len(shown) == 1 and "2 restarts, last end: failed: DEBUG PANIC" in shown[0], shown
     for shard, names in enumerate(keys):
         for name in names:
             assert c("GET", name) == (None if shard == 1 else b"v"), (shard, name)
