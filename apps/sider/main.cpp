@@ -1,6 +1,7 @@
 // sider: a small Redis-compatible server on smarm. Exit status: 0 after SIGTERM, SIGINT or
-// SHUTDOWN; 2 for a wrong command line, or where it cannot listen; 1 for a second signal and
-// anything else.
+// SHUTDOWN; 2 for a wrong command line, or where it cannot listen; 1 for a second signal, where the
+// shards cannot be kept up, and for anything else; 3 if an actor cannot be unwound after that and
+// the process is cut off (run_application).
 #include <malloc.h>
 #include <signal.h>
 #include <sys/random.h>
