@@ -21,7 +21,7 @@ passed=0
 for flags in "-O2 -mbranch-protection=standard" "-O1 -DSMARM_DEBUG=1"; do
   # shellcheck disable=SC2086
   if aarch64-linux-gnu-g++ -std=c++23 $flags -g -Wall -Wextra -Wpedantic -Werror \
-      -fno-omit-frame-pointer -Isrc "${sources[@]}" src/fiber/self_test/fiber_self_test.cpp \
+      -fno-omit-frame-pointer -Iinclude -Isrc "${sources[@]}" src/fiber/self_test/fiber_self_test.cpp \
       -o "$work/self_test" -pthread && qemu-aarch64 -L "$SYSROOT" "$work/self_test"; then
     passed=$((passed + 1))
   else
