@@ -235,14 +235,13 @@ using server_start = std::expected<server_ref<S>, start_error>;
 // to the caller, which is its parent then. As start and start_link (start.hpp): the caller is an
 // actor; parks; a stop point.
 template <class S, class... Args>
-[[nodiscard]] server_start<S> start_server(start_settings settings = {}, Args&&... args) {
-  return detail::ref_of<S>(
-      start(std::move(settings), detail::life_of<S>(std::forward<Args>(args)...)));
+[[nodiscard]] server_start<S> start_server(const start_settings& settings = {}, Args&&... args) {
+  return detail::ref_of<S>(start(settings, detail::life_of<S>(std::forward<Args>(args)...)));
 }
 template <class S, class... Args>
-[[nodiscard]] server_start<S> start_server_link(start_settings settings = {}, Args&&... args) {
-  return detail::ref_of<S>(
-      start_link(std::move(settings), detail::life_of<S>(std::forward<Args>(args)...)));
+[[nodiscard]] server_start<S> start_server_link(const start_settings& settings = {},
+                                                Args&&... args) {
+  return detail::ref_of<S>(start_link(settings, detail::life_of<S>(std::forward<Args>(args)...)));
 }
 
 }  // namespace smarm

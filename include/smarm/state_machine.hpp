@@ -133,14 +133,15 @@ struct host_for<S> {
 
 // start_machine and start_machine_link are start_server and start_server_link.
 template <class S, class... Args>
-[[nodiscard]] server_start<S> start_machine(start_settings settings = {}, Args&&... args) {
+[[nodiscard]] server_start<S> start_machine(const start_settings& settings = {}, Args&&... args) {
   static_assert(detail::is_machine<S>, "a machine derives from state_machine<itself, its states>");
-  return start_server<S>(std::move(settings), std::forward<Args>(args)...);
+  return start_server<S>(settings, std::forward<Args>(args)...);
 }
 template <class S, class... Args>
-[[nodiscard]] server_start<S> start_machine_link(start_settings settings = {}, Args&&... args) {
+[[nodiscard]] server_start<S> start_machine_link(const start_settings& settings = {},
+                                                 Args&&... args) {
   static_assert(detail::is_machine<S>, "a machine derives from state_machine<itself, its states>");
-  return start_server_link<S>(std::move(settings), std::forward<Args>(args)...);
+  return start_server_link<S>(settings, std::forward<Args>(args)...);
 }
 
 }  // namespace smarm

@@ -2,7 +2,9 @@
 //
 // The order of what happens is OTP's, step by step; where this differs is said in supervisor.hpp.
 #include <algorithm>
+#include <exception>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include <smarm/mailbox.hpp>
@@ -58,7 +60,7 @@ start_result start_with(supervisor_flags flags, std::vector<child_spec> specs, b
     // The core is gone before the exit, so that no child outlives it in a closure.
     if (auto why = serve(me, flags, specs); why && !why->is_normal()) exit(std::move(*why));
   };
-  return linked_too ? start_link(std::move(settings), body) : start(std::move(settings), body);
+  return linked_too ? start_link(settings, body) : start(settings, body);
 }
 
 }  // namespace
@@ -109,13 +111,17 @@ exit_reason supervisor_core::run() {
 
 void supervisor_core::tell(report_kind kind, const child& about, exit_reason why,
                            std::string text) const {
-  emit_report({.kind = kind,
-               .who = self(),
-               .name = std::string(self_name()),
-               .reason = std::move(why),
-               .child = about.who,
-               .id = id_of(about),
-               .text = std::move(text)});
+  try {
+    emit_report({.kind = kind,
+                 .who = self(),
+                 .name = std::string(self_name()),
+                 .reason = std::move(why),
+                 .child = about.who,
+                 .id = id_of(about),
+                 .text = std::move(text)});
+  } catch (const std::bad_alloc&) {
+    // A report that cannot be made must not end the supervisor.
+  }
 }
 
 // ---- starting --------------------------------------------------------------------------------
@@ -132,14 +138,23 @@ std::optional<start_error> supervisor_core::start(place which) {
     which->last_end = started.error().reason;
     return started.error();
   }
+  try {
+    by_pid_.insert_or_assign(*started, which);
+    // A start that forgot the link; of a child that has ended already this gives a second signal,
+    // which finds nobody when the first has been dealt with.
+    if (!is_linked(*started)) (void)link(*started);
+  } catch (const std::bad_alloc&) {
+    // Nobody would look after it: it is no child, and the supervisor lives on.
+    by_pid_.erase(*started);
+    unlink(*started);
+    kill(*started);
+    which->last_end = exit_reason::error(std::current_exception());
+    return start_error{start_error::what::failed, *which->last_end, {}};
+  }
   which->who = *started;
   which->state = child_state::running;
   ++which->starts;
   which->since = deadline::clock::now();
-  by_pid_.insert_or_assign(which->who, which);
-  // A start that forgot the link; of a child that has ended already this gives a second signal,
-  // which finds nobody when the first has been dealt with.
-  if (!is_linked(which->who)) (void)link(which->who);
   tell(report_kind::progress, *which, exit_reason::normal(), "started");
   return std::nullopt;
 }

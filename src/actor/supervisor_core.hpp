@@ -104,6 +104,7 @@ class supervisor_core {
   [[nodiscard]] std::optional<start_error> start(place which);
   [[nodiscard]] place start_from(place first);
   [[nodiscard]] supervisor_result<pid> start_added(place which);
+  [[nodiscard]] static std::unexpected<supervisor_error> out_of_memory();
 
   // Stopping.
   void stop_one(place which);

@@ -4,7 +4,10 @@
 // Runs in the supervisor's actor, between two messages (supervisor_core.hpp).
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <functional>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include <smarm/this_actor.hpp>
@@ -140,6 +143,12 @@ supervisor_info supervisor_core::describe() {
   return info;
 }
 
+// The answer where there is no memory for one more child. In a handler.
+std::unexpected<supervisor_error> supervisor_core::out_of_memory() {
+  return std::unexpected(
+      supervisor_error{what::start_failed, {}, exit_reason::error(std::current_exception())});
+}
+
 // ---- changing --------------------------------------------------------------------------------
 
 supervisor_result<pid> supervisor_core::start_child(child_spec spec) {
@@ -151,9 +160,13 @@ supervisor_result<pid> supervisor_core::start_child(child_spec spec) {
     return there->state == child_state::running ? refused(what::already_started, there->who)
                                                 : refused(what::already_present);
   }
-  auto start = spec.start;
-  children_.push_back(
-      {.spec = std::make_shared<const child_spec>(std::move(spec)), .start = std::move(start)});
+  try {
+    auto start = spec.start;
+    children_.push_back(
+        {.spec = std::make_shared<const child_spec>(std::move(spec)), .start = std::move(start)});
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
   const place added = std::prev(children_.end());
   supervisor_result<pid> started = start_added(added);
   if (!started) {
@@ -166,7 +179,11 @@ supervisor_result<pid> supervisor_core::start_child(child_spec spec) {
 
 supervisor_result<pid> supervisor_core::start_dynamic(const std::function<start_result()>& start) {
   if (!is_simple()) return refused(what::simple_one_for_one);
-  children_.push_back({.spec = template_, .start = start});
+  try {
+    children_.push_back({.spec = template_, .start = start});
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
   const place added = std::prev(children_.end());
   supervisor_result<pid> started = start_added(added);
   (void)forget_if_over(added);
@@ -179,7 +196,13 @@ supervisor_result<pid> supervisor_core::start_dynamic(const term& argument) {
     const term wrong = atom("missing_start");
     return std::unexpected(supervisor_error{what::bad_spec, {}, exit_reason(wrong)});
   }
-  return start_dynamic([spec = template_, argument] { return spec->start_with(argument); });
+  std::function<start_result()> start;
+  try {
+    start = [spec = template_, argument] { return spec->start_with(argument); };
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+  return start_dynamic(start);
 }
 
 supervisor_result<void> supervisor_core::terminate_child(const term& id) {
