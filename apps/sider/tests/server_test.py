@@ -537,6 +537,8 @@ def test_a_unix_socket_serves_too(server):
         assert other.client()("GET", "k") == b"v"
         waiting = Client(path)
         waiting.send("BLPOP", "x", "0")
+        # One that is not accepted yet would be reset by the kernel.
+        eventually(lambda: b"flags=b" in c("CLIENT", "LIST"), "it waits")
         assert other.end() == 0
         assert c.at_end() and waiting.read() is None and waiting.at_end()
         assert not os.path.exists(path)
