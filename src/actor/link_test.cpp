@@ -321,7 +321,8 @@ TEST_P(link_test, links_made_and_undone_from_both_sides_leave_no_half_behind) {
   run([] {
     for (int round = 0; round < 100; ++round) {
       semaphore meet(0);
-      semaphore part(0);
+      // One a side: who is through a step early must not take the other's permit for it.
+      std::array<semaphore, 2> part{semaphore(0), semaphore(0)};
       std::array<bool, 2> linked{};
       std::array<pid, 2> who{};
       std::vector<join_handle<void>> both;
@@ -329,7 +330,7 @@ TEST_P(link_test, links_made_and_undone_from_both_sides_leave_no_half_behind) {
         both.push_back(spawn([&, side] {
           who[side] = self();
           meet.release();
-          part.acquire();
+          part[side].acquire();
           const pid peer = who[1 - side];
           for (int turn = 0; turn < 20; ++turn) {
             if ((turn + static_cast<int>(side)) % 2 == 0) {
@@ -340,16 +341,16 @@ TEST_P(link_test, links_made_and_undone_from_both_sides_leave_no_half_behind) {
             if (turn % 5 == 0) yield();
           }
           meet.release();
-          part.acquire();
+          part[side].acquire();
           linked[side] = is_linked(peer);
           meet.release();
-          part.acquire();
+          part[side].acquire();
         }));
       }
       for (int step = 0; step < 3; ++step) {
         meet.acquire();
         meet.acquire();
-        part.release(2);
+        for (semaphore& each : part) each.release();
       }
       for (auto& one : both) (void)one.join();
       EXPECT_EQ(linked[0], linked[1]) << "in round " << round;
