@@ -23,6 +23,7 @@
 #include <smarm/this_actor.hpp>
 
 #include "actor/child_stop.hpp"
+#include "actor/reports.hpp"
 
 namespace smarm {
 
@@ -122,10 +123,8 @@ exit_reason registry_core::run() {
             [this](const master_ready& word) { on_ready(word); },
             [this](const exit_signal& signal) { on_exit(signal); },
             [](const any_message& message) {
-              emit_report({.kind = report_kind::unexpected,
-                           .who = self(),
-                           .name = std::string(self_name()),
-                           .text = std::string("a message of type ") + message.type().name()});
+              detail::report_of_self(report_kind::unexpected, {},
+                                     std::string("a message of type ") + message.type().name());
             });
   }
   stop_everything();

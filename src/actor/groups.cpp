@@ -23,13 +23,6 @@ namespace {
 
 group_table& table() noexcept { return shared().groups; }
 
-// The runtime in whose groups an actor is; null: nobody lives there.
-const runtime_core* runtime_of(pid who) noexcept {
-  slot* const found = find_slot(who);
-  // relaxed: behind find_slot's acquire, as there
-  return found == nullptr ? nullptr : found->owner.load(relaxed);
-}
-
 group_key key_of(const runtime_core* runtime, std::string_view scope, std::string_view group) {
   return {{runtime, std::string(scope)}, std::string(group)};
 }

@@ -30,21 +30,11 @@ namespace {
 
 name_table& table() noexcept { return shared().names; }
 
-// The runtime of an actor; null: nobody lives there.
-const runtime_core* runtime_of(pid who) noexcept {
-  slot* const found = find_slot(who);
-  // relaxed: behind find_slot's acquire, as there
-  return found == nullptr ? nullptr : found->owner.load(relaxed);
-}
-
 bool lives(pid who) noexcept { return find_slot(who) != nullptr; }
-
-// The runtime whose names the caller sees; null: all.
-const runtime_core* runtime_of_caller() noexcept { return current_runtime(); }
 
 // The entry of that name which the caller sees, or end. Table locked.
 auto find_entry(name_table& names, std::string_view name) {
-  const runtime_core* const runtime = runtime_of_caller();
+  const runtime_core* const runtime = current_runtime();
   if (runtime != nullptr) return names.by_name.find(name_view{runtime, name});
   auto at = names.by_name.lower_bound(name_view{nullptr, name});
   while (at != names.by_name.end() && at->first.name == name && !lives(at->second)) ++at;
@@ -150,7 +140,7 @@ std::string name_of(pid who) {
 std::vector<std::string> registered_names() {
   detail::name_table& names = detail::table();
   const std::lock_guard guard(names.lock);
-  const detail::runtime_core* const runtime = detail::runtime_of_caller();
+  const detail::runtime_core* const runtime = detail::current_runtime();
   std::vector<std::string> all;
   for (const auto& [key, who] : names.by_name) {
     if ((runtime == nullptr || key.runtime == runtime) && detail::lives(who)) {

@@ -20,6 +20,7 @@
 #include "actor/actor_box.hpp"
 #include "actor/names.hpp"
 #include "actor/reply_cell.hpp"
+#include "actor/reports.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/stop.hpp"
 
@@ -181,23 +182,11 @@ void server_core::end() {
 }
 
 void server_core::report_end(const exit_reason& why) {
-  emit_report({.kind = report_kind::server_terminate,
-               .who = self(),
-               .name = std::string(self_name()),
-               .reason = why,
-               .child = {},
-               .id = {},
-               .text = {}});
+  report_of_self(report_kind::server_terminate, why);
 }
 
 void server_core::report_unexpected(const message_type& of) {
-  emit_report({.kind = report_kind::unexpected,
-               .who = self(),
-               .name = std::string(self_name()),
-               .reason = {},
-               .child = {},
-               .id = {},
-               .text = "a message of type " + readable(*of.info)});
+  report_of_self(report_kind::unexpected, {}, "a message of type " + readable(*of.info));
 }
 
 server_core& running_server(const char* call) {

@@ -16,6 +16,8 @@
 
 #include "actor/groups.hpp"
 #include "base/raw_mutex.hpp"
+#include "sched/lookup.hpp"
+#include "sched/slot.hpp"
 
 namespace smarm::detail {
 
@@ -68,5 +70,12 @@ struct shared_state {
 };
 
 [[nodiscard]] shared_state& shared() noexcept;
+
+// runtime_of is whose names and groups are an actor's; null: nobody lives there.
+[[nodiscard]] inline const runtime_core* runtime_of(pid who) noexcept {
+  slot* const found = find_slot(who);
+  // relaxed: behind find_slot's acquire, as there
+  return found == nullptr ? nullptr : found->owner.load(relaxed);
+}
 
 }  // namespace smarm::detail

@@ -11,6 +11,7 @@
 #include <smarm/start.hpp>
 #include <smarm/this_actor.hpp>
 
+#include "actor/reports.hpp"
 #include "sched/stop.hpp"
 
 namespace smarm {
@@ -27,13 +28,7 @@ namespace {
 void report_crash(const exit_reason& why) noexcept {
   if (why.is_orderly()) return;
   try {
-    emit_report({.kind = report_kind::crash,
-                 .who = self(),
-                 .name = std::string(self_name()),
-                 .reason = why,
-                 .child = {},
-                 .id = {},
-                 .text = {}});
+    detail::report_of_self(report_kind::crash, why);
   } catch (...) {
     // A report that cannot be made must not change how the actor ends.
   }

@@ -13,6 +13,7 @@
 #include <smarm/this_actor.hpp>
 #include <smarm/timer.hpp>
 
+#include "actor/reports.hpp"
 #include "actor/restart_delay.hpp"
 #include "actor/supervisor_core.hpp"
 #include "base/clock.hpp"
@@ -99,10 +100,8 @@ exit_reason supervisor_core::run() {
             [this](const exit_signal& signal) { on_exit(signal); },
             [this](const retry& again) { on_retry(again); },
             [](const any_message& message) {
-              emit_report({.kind = report_kind::unexpected,
-                           .who = self(),
-                           .name = std::string(self_name()),
-                           .text = std::string("a message of type ") + message.type().name()});
+              detail::report_of_self(report_kind::unexpected, {},
+                                     std::string("a message of type ") + message.type().name());
             });
   }
   stop_everything();
