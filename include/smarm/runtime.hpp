@@ -21,10 +21,11 @@ namespace smarm {
 
 // runtime_counts is a snapshot; each number is exact, their relation is not.
 struct runtime_counts {
-  std::size_t actors = 0;             // spawned and not yet ended
-  std::size_t stacks_in_use = 0;      // held by actors that have run
-  std::size_t stacks_cached = 0;      // kept for the next actors
-  std::size_t timers = 0;             // armed deadlines
+  std::size_t actors = 0;         // spawned and not yet ended
+  std::size_t stacks_in_use = 0;  // held by actors that have run
+  std::size_t stacks_cached = 0;  // kept for the next actors
+  // Armed deadlines: timers, and one an actor whose latest wait had a deadline that is to come.
+  std::size_t timers = 0;
   std::size_t fd_waiters = 0;         // actors that wait for a file descriptor
   std::size_t io_outstanding = 0;     // operations handed to a driver and not yet finished
   std::uint64_t scheduler_wakes = 0;  // times a parked scheduler was woken

@@ -54,6 +54,7 @@ std::error_code bring_to_life(body_header& header, runtime_core& core, scheduler
   fresh->stack_size = static_cast<std::uint32_t>(stack_size >> 10);
   fresh->shield_depth = 0;
   fresh->wait_opened = false;
+  fresh->wait_timer = nullptr;
   fresh->has_started = false;
   header.who = pid{fresh->index, fresh->generation};
   header.started = true;

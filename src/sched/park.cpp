@@ -1,11 +1,13 @@
 // The waits of wait.hpp and what the running actor asks of its scheduler: the one place that
 // switches away from a running actor.
+#include <new>
 #include <thread>
 
 #include <smarm/this_actor.hpp>
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "fiber/block_pool.hpp"
 #include "fiber/current.hpp"
 #include "sched/actor_extension.hpp"
 #include "sched/body.hpp"
@@ -90,6 +92,25 @@ class wait_shield {
   slot& self_;
 };
 
+// The actor's own timer, made at its first wait with a deadline; null: there is no memory.
+standing_timer* timer_of(slot& self, const waker& wait) noexcept {
+  if (self.wait_timer == nullptr) [[unlikely]] {
+    try {
+      self.wait_timer = ::new (pool_allocate(sizeof(standing_timer))) standing_timer(wait);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  }
+  return self.wait_timer;
+}
+
+// A wait that has run out does not park behind a full queue; but a loop of such waits must not keep
+// everybody from what it waits for.
+wait_outcome expired() noexcept {
+  if (scheduler::current()->note_expired_wait()) scheduler::yield_running();
+  return wait_outcome::timed_out;
+}
+
 // Parks the running actor until it is woken, or until the deadline.
 wait_outcome park_actor(slot& self, const waker& wait, wait_reason reason, deadline until) {
   self.reason = reason;
@@ -97,13 +118,17 @@ wait_outcome park_actor(slot& self, const waker& wait, wait_reason reason, deadl
     scheduler::park_running();
     return wait_outcome::woken;
   }
-  // A wait that has run out does not park behind a full queue; but a loop of such waits must not
-  // keep everybody from what it waits for.
-  if (until.has_passed()) {
-    if (scheduler::current()->note_expired_wait()) scheduler::yield_running();
-    return wait_outcome::timed_out;
-  }
   timers& wheel = scheduler::current()->core().work().timers;
+  standing_timer* const own = timer_of(self, wait);
+  if (own != nullptr) [[likely]] {
+    // Where it fires in time anyhow nobody has to look at the clock, which costs as much as a
+    // switch; if the deadline has passed it fires at once.
+    if (!own->fires_by(until.ns()) && until.has_passed()) return expired();
+    if (wheel.want(*own, wait, until.ns())) scheduler::current()->note_deadline();
+    scheduler::park_running();
+    return own->has_fired(wait) ? wait_outcome::timed_out : wait_outcome::woken;
+  }
+  if (until.has_passed()) return expired();
   timer alarm(until.ns(), wait);
   if (wheel.insert(alarm)) scheduler::current()->note_deadline();
   scheduler::park_running();

@@ -159,6 +159,12 @@ inline void picker::fire_timers() noexcept {
   const std::int64_t earliest = work_.timers.earliest();
   if (earliest == never_ns) [[likely]]
     return;
+  // The exact clock costs as much as a switch, and in most programs some deadline is always armed,
+  // seconds away. Every 64th pick looks all the same, should the coarse clock be held up.
+  if (tick_.load(relaxed) % home_ticks != 0 &&  // relaxed: own counter
+      earliest > coarse_monotonic_ns() + coarse_tick_max_ns) [[likely]] {
+    return;
+  }
   const std::int64_t now = monotonic_ns();
   if (earliest <= now) work_.timers.fire_due(now);
 }

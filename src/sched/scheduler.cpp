@@ -5,12 +5,14 @@
 
 #include "base/assert.hpp"
 #include "base/perturb.hpp"
+#include "fiber/block_pool.hpp"
 #include "fiber/overflow.hpp"
 #include "sched/actor_extension.hpp"
 #include "sched/exit_hook_list.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/slot_table.hpp"
 #include "sched/stop.hpp"
+#include "sched/timers.hpp"
 
 namespace smarm::detail {
 
@@ -186,10 +188,20 @@ exit_reason scheduler::run_body(slot& self) noexcept {
   }
 }
 
+// Takes the timer of the actor's waits out of the wheel and frees it.
+void scheduler::drop_wait_timer(slot& self) noexcept {
+  standing_timer* const gone = std::exchange(self.wait_timer, nullptr);
+  // relaxed: the actor's own
+  self.owner.load(relaxed)->work().timers.retire(*gone);
+  gone->~standing_timer();
+  pool_free(gone, sizeof(standing_timer));
+}
+
 // Publishes that the actor has ended: nobody finds it, the joiner and the hooks learn why, its
 // half of the body is dropped. Its slot is vacant afterwards, though still in no free list.
 void scheduler::publish_end(slot& self, exit_reason why) noexcept {
   body_header& header = *self.body;
+  if (self.wait_timer != nullptr) drop_wait_timer(self);  // before anybody learns of the end
   self.state.set_done();
   ++self.shield_depth;  // set_done shields; no stop_shield of a result's destructor undoes it
   exit_hook_list hooks(self);
@@ -202,6 +214,7 @@ void scheduler::publish_end(slot& self, exit_reason why) noexcept {
   // May run the destructor of the result, which may park: the actor is still there to do it.
   body_release(body_of(header));
   self.body = nullptr;  // not before: that destructor may ask for its actor's name
+  if (self.wait_timer != nullptr) drop_wait_timer(self);  // of that destructor's waits
   // False when the slot's generations are used up: then give_slot retires it.
   (void)self.state.reclaim();
 }

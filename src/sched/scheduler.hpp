@@ -91,6 +91,7 @@ class scheduler final : public picker {
   static exit_reason run_body(slot& self) noexcept;
   static exit_reason stop_reason(slot& self) noexcept;
   static void publish_end(slot& self, exit_reason why) noexcept;
+  static void drop_wait_timer(slot& self) noexcept;
   [[noreturn]] void leave_ended(slot& self) noexcept;
 
   slot* running_ = nullptr;

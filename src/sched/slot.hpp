@@ -18,6 +18,7 @@ namespace smarm::detail {
 class actor_extension;
 class exit_hook;
 class runtime_core;
+class standing_timer;
 struct body_header;
 
 struct alignas(64) slot {
@@ -35,7 +36,12 @@ struct alignas(64) slot {
   // name a runtime that is gone: runtime cores are type-stable too.
   atomic<runtime_core*> owner{nullptr};
 
-  slot* next_free = nullptr;  // while vacant: guarded by whoever holds the free list
+  union {
+    slot* next_free = nullptr;  // while vacant: guarded by whoever holds the free list
+    // While it lives: what its waits with a deadline are timed by; null before the first. Owner: as
+    // context.
+    standing_timer* wait_timer;
+  };
   // The first hook. Written under lock (seq_cst where it is the first), read without by the exit.
   atomic<exit_hook*> hooks{nullptr};
   // What a higher layer keeps of the actor (actor_extension.hpp). Written under lock, by the exit

@@ -43,8 +43,7 @@ void timers::unlink(timer& node) noexcept {
   if (of.bucket[node.bucket_].empty()) of.occupied &= ~(std::uint64_t{1} << node.bucket_);
 }
 
-bool timers::insert(timer& node) noexcept {
-  const raw_guard guard(lock_);
+bool timers::add(timer& node) noexcept {
   const std::size_t count = size_.load(relaxed);  // relaxed: written under lock_
   if (count == 0) {
     // An empty wheel may jump to the present, which keeps the new timer on a low level.
@@ -58,15 +57,77 @@ bool timers::insert(timer& node) noexcept {
   return true;
 }
 
-bool timers::cancel(timer& node) noexcept {
-  const raw_guard guard(lock_);
-  if (node.fired_) return false;
+void timers::remove(timer& node) noexcept {
   unlink(node);
   const std::size_t count = size_.load(relaxed) - 1;  // relaxed: written under lock_
   size_.store(count, relaxed);                        // relaxed: a statistic to others
   // Otherwise earliest_ may stay too early, which costs one look for nothing and no search here.
-  if (count == 0) earliest_.store(never_ns, relaxed);  // relaxed: as in insert
+  if (count == 0) earliest_.store(never_ns, relaxed);  // relaxed: as in add
+}
+
+bool timers::insert(timer& node) noexcept {
+  const raw_guard guard(lock_);
+  return add(node);
+}
+
+bool timers::cancel(timer& node) noexcept {
+  const raw_guard guard(lock_);
+  if (node.fired_) return false;
+  remove(node);
   return true;
+}
+
+bool timers::want(standing_timer& node, const waker& wait, std::int64_t deadline_ns) noexcept {
+  node.wanted_ns_.store(deadline_ns, relaxed);  // relaxed: published by the exchange
+  // release: publishes wanted_ns_ to expire. acquire: pairs with expire's exchange: without it
+  // armed_ns_ might be one that the timer no longer stands at, and the deadline be missed.
+  const std::uint64_t before = node.wait_.exchange(wait.ticket_, acq_rel);
+  const bool was_in = (before & standing_timer::out) == 0;
+  // relaxed: behind the acquire. The wheel may move it on meanwhile, but to this deadline.
+  if (was_in && node.armed_ns_.load(relaxed) <= deadline_ns) return false;
+  const raw_guard guard(lock_);
+  if (was_in) {
+    // relaxed, here and below: the wheel writes it under the lock.
+    if (node.wait_.load(relaxed) != wait.ticket_) return false;  // it has come already
+    if (node.deadline_ns_ <= deadline_ns) return false;          // it was moved already
+    remove(node);
+  }
+  node.deadline_ns_ = deadline_ns;
+  node.armed_ns_.store(deadline_ns, relaxed);
+  return add(node);
+}
+
+void timers::retire(standing_timer& node) noexcept {
+  // acquire: pairs with expire's exchange, behind which the wheel touches the node no more.
+  if ((node.wait_.load(acquire) & standing_timer::out) != 0) return;
+  const raw_guard guard(lock_);
+  if ((node.wait_.load(relaxed) & standing_timer::out) == 0) remove(node);  // relaxed: the lock
+}
+
+// The timer, which is linked nowhere, has reached what it stood at. True: it is out, and `whom` is
+// to be woken, whose wait may be over; false: it stands at a later deadline now.
+bool timers::expire(standing_timer& node, std::int64_t now_ns, waker& whom) noexcept {
+  // acquire, also where an exchange fails: pairs with want's: wanted_ns_ is that wait's or later.
+  std::uint64_t wait = node.wait_.load(acquire);
+  for (;;) {
+    const std::int64_t wanted = node.wanted_ns_.load(relaxed);  // relaxed: behind the acquire
+    if (wanted <= now_ns) {
+      whom = waker(node.target_.target_, wait);
+      // release: the last touch of the node; pairs with retire.
+      if (node.wait_.compare_exchange_weak(wait, wait | standing_timer::out, acq_rel, acquire)) {
+        return true;
+      }
+    } else {
+      node.deadline_ns_ = wanted;
+      node.armed_ns_.store(wanted, relaxed);  // relaxed: published by the exchange
+      // An exchange for itself: it fails where the owner is in another wait by now, and is seen by
+      // the next want, which reads armed_ns_ behind it. release and acquire: as there.
+      if (node.wait_.compare_exchange_weak(wait, wait, acq_rel, acquire)) {
+        link(node);
+        return false;
+      }
+    }
+  }
 }
 
 // Deals the first bucket of the lowest occupied upper level to the levels below, if its time has
@@ -108,8 +169,15 @@ std::size_t timers::take_due(std::int64_t now_ns, due_timer* out, std::size_t ro
       next = lowest.bucket[bucket].next(*node);
       if (node->deadline_ns_ > now_ns) continue;
       unlink(*node);
+      if (node->kind_ == timer::kind::standing) {
+        if (expire(static_cast<standing_timer&>(*node), now_ns, out[taken].target)) {
+          out[taken++].call = nullptr;
+        }
+        continue;
+      }
       node->fired_ = true;
-      out[taken++] = {node->target_, node->is_alarm_ ? static_cast<alarm*>(node) : nullptr};
+      const bool is_alarm = node->kind_ == timer::kind::alarm;
+      out[taken++] = {node->target_, is_alarm ? static_cast<alarm*>(node) : nullptr};
     }
     if (tick == target) break;
   }
@@ -175,7 +243,7 @@ void timers::drop_alarms() noexcept {
         timer* next = nullptr;
         for (timer* node = bucket.front(); node != nullptr; node = next) {
           next = bucket.next(*node);
-          if (!node->is_alarm_) continue;
+          if (node->kind_ != timer::kind::alarm) continue;
           unlink(*node);
           node->fired_ = true;
           dropped.push_back(*node);

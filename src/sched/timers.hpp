@@ -12,6 +12,8 @@
 //      everybody without it.
 //   3. A node is touched by the wheel only while it is linked, under lock_; cancel returns when the
 //      wheel is through with it, so it may live on the waiter's stack.
+//   4. A standing timer is in the wheel at its wanted deadline or before it, or it is out and its
+//      wait has been woken. standing_timer says how that holds without the lock.
 // Threads: any, under lock_. Wakers are called outside it.
 //
 // Why not a heap: cancel is the common end of a timeout, and a heap pays log n cache misses for it.
@@ -33,19 +35,65 @@ namespace smarm::detail {
 class timer : public list_link {
  public:
   timer(std::int64_t deadline_ns, const waker& target) noexcept
-      : deadline_ns_(deadline_ns), target_(target) {}
+      : timer(deadline_ns, target, kind::plain) {}
 
   [[nodiscard]] std::int64_t deadline_ns() const noexcept { return deadline_ns_; }
 
  private:
   friend class timers;
   friend class alarm;
-  std::int64_t deadline_ns_;
+  friend class standing_timer;
+  enum class kind : std::uint8_t { plain, alarm, standing };
+
+  timer(std::int64_t deadline_ns, const waker& target, kind of) noexcept
+      : deadline_ns_(deadline_ns), target_(target), kind_(of) {}
+
+  std::int64_t deadline_ns_;  // of a standing one: guarded by lock_
   waker target_;
   std::uint8_t level_ = 0;   // where it is linked: guarded by lock_
   std::uint8_t bucket_ = 0;  // likewise
   bool fired_ = false;       // guarded by lock_
-  bool is_alarm_ = false;    // constant
+  const kind kind_;
+};
+
+// standing_timer is one actor's timer for all its waits with a deadline, one after the other. It
+// stays in the wheel when a wait has ended, since nearly every wait is woken long before its
+// deadline, and the next one's is no earlier as a rule: so a wait costs an exchange, and the wheel
+// and its lock see the timer again when the deadline that it stands at comes. Then it is moved to
+// what is wanted by now, or it wakes its actor and is out.
+//
+// Who writes what. The owner writes wanted_ns_ and then, by an exchange, wait_: the ticket of the
+// wait. The wheel, under its lock, reads both, decides, and settles it by an exchange on wait_ that
+// fails where the owner has moved on to another wait: then it decides anew. So of the owner's
+// exchange and the wheel's one comes first: the owner sees armed_ns_ as the wheel has moved it, or
+// the wheel sees the new wait. What the wheel may read of two waits at once is the ticket of one
+// and the wanted_ns_ of the next; then the one is over, its waker does nothing, and the next finds
+// the timer out, or standing at its own deadline.
+// Threads: the owner, but for the wheel.
+class standing_timer final : public timer {
+ public:
+  // `first` is a wait of the owner's; any will do.
+  explicit standing_timer(const waker& first) noexcept : timer(never_ns, first, kind::standing) {}
+
+  // fires_by: it stands in the wheel and needs no lock to serve a wait until then. A hint, which
+  // timers::want verifies.
+  [[nodiscard]] bool fires_by(std::int64_t deadline_ns) const noexcept {
+    // relaxed, both: a hint
+    return (wait_.load(relaxed) & out) == 0 && armed_ns_.load(relaxed) <= deadline_ns;
+  }
+  // has_fired tells whether it has woken its actor from that wait.
+  [[nodiscard]] bool has_fired(const waker& wait) const noexcept {
+    // relaxed: who was woken by it has acquired what comes before the wake
+    return wait_.load(relaxed) == (wait.ticket_ | out);
+  }
+
+ private:
+  friend class timers;
+  static constexpr std::uint64_t out = 1;  // it is not in the wheel; a ticket has a zero there
+
+  atomic<std::uint64_t> wait_{out};           // the ticket of the latest wait, and `out`
+  atomic<std::int64_t> wanted_ns_{never_ns};  // that wait's deadline, or already the next one's
+  atomic<std::int64_t> armed_ns_{never_ns};   // deadline_ns_, for the owner. Written under lock_
 };
 
 // alarm is a timer that calls somebody instead of waking one. Counted by reference; the wheel holds
@@ -63,7 +111,7 @@ class alarm : public timer {
   void drop_reference() noexcept;
 
  protected:
-  explicit alarm(std::int64_t deadline_ns) noexcept : timer(deadline_ns, {}) { is_alarm_ = true; }
+  explicit alarm(std::int64_t deadline_ns) noexcept : timer(deadline_ns, {}, kind::alarm) {}
   virtual ~alarm() = default;
 
  private:
@@ -79,6 +127,11 @@ class timers {
 
   // cancel disarms it; true: it had not fired.
   bool cancel(timer& node) noexcept;
+
+  // want sets a standing timer to one more wait of its owner; true: it is the earliest now.
+  bool want(standing_timer& node, const waker& wait, std::int64_t deadline_ns) noexcept;
+  // retire takes it out, if it is in; then it may go.
+  void retire(standing_timer& node) noexcept;
 
   // arm and disarm are insert and cancel for an alarm; the wheel's reference comes and goes.
   bool arm(alarm& node) noexcept {
@@ -122,6 +175,9 @@ class timers {
   };
 
   // All of these: lock_ held.
+  bool add(timer& node) noexcept;
+  void remove(timer& node) noexcept;
+  [[nodiscard]] bool expire(standing_timer& node, std::int64_t now_ns, waker& whom) noexcept;
   void link(timer& node) noexcept;
   void unlink(timer& node) noexcept;
   struct due_timer {

@@ -5,7 +5,10 @@
 //   - after cancel the wheel is through with the node: it may be gone at once;
 //   - the waiter of a timer that fires is woken, whether or not it has parked yet;
 //   - the earliest deadline is slept towards by one of two that park, whoever of them armed it;
-//   - earliest() is never later than an armed deadline for whoever is ordered after its insertion.
+//   - earliest() is never later than an armed deadline for whoever is ordered after its insertion;
+//   - an actor's standing timer, two or three waits of which meet the wheel that looks at it: each
+//     wait that is not over is woken at its deadline and not before, however the wheel has moved
+//     the timer meanwhile, and after retire it may go at once.
 // Actors are model threads (tests/model/actors.hpp).
 // Outside: the dealing down of the upper levels (timers_test.cpp has it: no concurrency in it),
 // batches of more than 64.
@@ -191,6 +194,135 @@ PROTOCOL(timers_stop_against_deadline) {
       },
       [&] { here.fire_due(soon); }, [&] { under_model::stop(sleeper); });
   static_cast<void>(how);
+}
+
+// What an actor does with its standing timer on one thread, while another fires what is due at
+// `at_ns`, once it has been told to. `waits` sets the timer to one wait after the other; of the
+// last one, which ends at `deadline_ns`, it returns the waker.
+template <class Waits>
+void against_fire(Waits waits, std::int64_t at_ns, std::int64_t deadline_ns) {
+  stage here;
+  timers wheel;
+  actor owner;
+  std::optional<standing_timer> node;
+  atomic<int> begun{0};
+  waker last;
+  model::parallel(
+      [&] {
+        here.run(owner, [&] {
+          const waker first = begin_wait();
+          node.emplace(first);
+          last = waits(wheel, *node, first, begun);
+        });
+      },
+      [&] {
+        begun.await([](int now) { return now == 1; }, acquire);
+        wheel.fire_due(at_ns);
+      });
+  model::expect(at_ns >= deadline_ns || !node->has_fired(last), "no wait ends before its time");
+  if (!node->has_fired(last)) {
+    model::expect(wheel.earliest() <= deadline_ns, "somebody will look in time");
+    wheel.fire_due(deadline_ns);
+  }
+  model::expect(node->has_fired(last), "each wait ends at its time");
+  model::expect(wheel.size() == 0 && wheel.earliest() == never_ns, "nothing is left");
+}
+
+// It comes to the deadline of a wait that is over, and the next wait begins: it finds the timer
+// out, or is found by the wheel.
+PROTOCOL(timers_standing_next_wait_against_fire) {
+  against_fire(
+      [](timers& wheel, standing_timer& node, const waker& first, atomic<int>& begun) {
+        model::expect(wheel.want(node, first, soon), "it is the earliest");
+        begun.store(1, release);
+        const waker second = begin_wait();
+        static_cast<void>(wheel.want(node, second, soon * 2));
+        return second;
+      },
+      soon, soon * 2);
+}
+
+// The next wait ends before what the timer stands at, and the wheel comes to that.
+PROTOCOL(timers_standing_earlier_wait_against_fire) {
+  against_fire(
+      [](timers& wheel, standing_timer& node, const waker& first, atomic<int>& begun) {
+        static_cast<void>(wheel.want(node, first, soon * 2));
+        begun.store(1, release);
+        const waker second = begin_wait();
+        static_cast<void>(wheel.want(node, second, soon));
+        return second;
+      },
+      soon * 2, soon);
+}
+
+// The wheel moves it on to what the second wait wanted, while the third wants less.
+PROTOCOL(timers_standing_moved_on_against_an_earlier_wait) {
+  against_fire(
+      [](timers& wheel, standing_timer& node, const waker& first, atomic<int>& begun) {
+        static_cast<void>(wheel.want(node, first, soon));
+        const waker second = begin_wait();
+        model::expect(!wheel.want(node, second, soon * 3), "it stands before that");
+        begun.store(1, release);
+        const waker third = begin_wait();
+        static_cast<void>(wheel.want(node, third, soon * 2));
+        return third;
+      },
+      soon, soon * 2);
+}
+
+PROTOCOL(timers_standing_retire_against_fire) {
+  stage here;
+  timers wheel;
+  actor owner;
+  std::unique_ptr<standing_timer> node;
+  atomic<int> begun{0};
+  model::parallel(
+      [&] {
+        here.run(owner, [&] {
+          const waker first = begin_wait();
+          node = std::make_unique<standing_timer>(first);
+          static_cast<void>(wheel.want(*node, first, soon));
+          begun.store(1, release);
+          wheel.retire(*node);
+          node.reset();
+        });
+      },
+      [&] {
+        begun.await([](int now) { return now == 1; }, acquire);
+        wheel.fire_due(soon);
+      });
+  model::expect(wheel.size() == 0 && wheel.earliest() == never_ns, "nothing is left");
+}
+
+// The whole of it: the actor parks in its second wait, and is woken.
+PROTOCOL(timers_standing_wakes_who_parks) {
+  stage here;
+  timers wheel;
+  actor owner;
+  std::optional<standing_timer> node;
+  atomic<int> begun{0};
+  bool has_fired = false;
+  model::parallel(
+      [&] {
+        here.run(owner, [&] {
+          const waker first = begin_wait();
+          node.emplace(first);
+          static_cast<void>(wheel.want(*node, first, soon));
+          begun.store(1, release);
+          const waker second = begin_wait();
+          static_cast<void>(wheel.want(*node, second, soon * 2));
+          begun.store(2, release);
+          static_cast<void>(park(second, wait_reason::sleep));
+          has_fired = node->has_fired(second);
+        });
+      },
+      [&] {
+        begun.await([](int now) { return now >= 1; }, acquire);
+        wheel.fire_due(soon);
+        begun.await([](int now) { return now == 2; }, acquire);
+        wheel.fire_due(soon * 2);
+      });
+  model::expect(has_fired, "nobody else wakes it");
 }
 
 }  // namespace

@@ -50,11 +50,13 @@ class waker {
  private:
   friend waker begin_wait() noexcept;
   friend struct wait_access;
+  friend class timers;
+  friend class standing_timer;
   constexpr waker(std::uintptr_t target, std::uint64_t ticket) noexcept
       : target_(target), ticket_(ticket) {}
 
   std::uintptr_t target_ = 0;  // a slot, or a thread_parker with the lowest bit set
-  std::uint64_t ticket_ = 0;   // slot: generation and epoch; thread_parker: epoch
+  std::uint64_t ticket_ = 0;   // slot: generation and epoch, low bits 0; thread_parker: epoch
 };
 
 enum class wait_outcome : std::uint8_t {
