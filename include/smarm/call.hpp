@@ -51,6 +51,10 @@ using call_result = std::expected<R, call_error>;
 // The deadline of a call that names none: OTP's five seconds.
 inline constexpr std::chrono::seconds default_call_timeout{5};
 
+// default_call_deadline is that far from now, up to two ticks of the kernel's clock later: it is
+// made for each call, and the exact clock would cost a fifth of the call.
+[[nodiscard]] deadline default_call_deadline() noexcept;
+
 namespace detail {
 
 // What lies in the cell: a reply of type void is something too.
@@ -142,7 +146,7 @@ class request {
     return detail::outcome_of<R>(cell_, detail::reply_wait(cell, until));
   }
   // receive_response is wait_response that gives the call up at the deadline.
-  [[nodiscard]] call_result<R> receive_response(deadline until = default_call_timeout) {
+  [[nodiscard]] call_result<R> receive_response(deadline until = default_call_deadline()) {
     call_result<R> outcome = wait_response(until);
     cell_ = {};
     return outcome;
@@ -192,30 +196,33 @@ struct call_access {
   }
 };
 
-// post_call sends a request: make(from) gives its envelope. calling_self and the like: it was not.
+// seal makes a request's envelope, by make(from), and its cell.
 template <class R, class Make>
-[[nodiscard]] post_status post_call(pid to, Make make, caller_ref& caller) {
-  if (is_self(to)) return post_status::calling_self;
+[[nodiscard]] full_envelope seal(Make& make, caller_ref& caller) {
   reply_cell& cell = *reply_create(value_type_of<carried_reply<R>>);
   caller = caller_ref(&cell);
-  full_envelope sealed = make(call_access::make_from<R>(answerer_ref(&cell)));
-  return post_request(to, sealed, cell);
+  return make(call_access::make_from<R>(answerer_ref(&cell)));
 }
 
 // ask sends a request whose reply is taken later; ask_and_wait waits for it.
 template <class R, class Make>
 [[nodiscard]] request<R> ask(pid to, Make make) {
+  if (is_self(to)) return call_access::refuse<R>(error_of(post_status::calling_self));
   caller_ref caller;
-  const post_status posted = post_call<R>(to, std::move(make), caller);
+  full_envelope sealed = seal<R>(make, caller);
+  const post_status posted = post_request(to, sealed, *caller.get());
   if (posted != post_status::sent) return call_access::refuse<R>(error_of(posted));
   return call_access::make_request<R>(std::move(caller));
 }
 template <class R, class Make>
 [[nodiscard]] call_result<R> ask_and_wait(pid to, Make make, deadline until) {
+  if (is_self(to)) return std::unexpected(error_of(post_status::calling_self));
   caller_ref caller;
-  const post_status posted = post_call<R>(to, std::move(make), caller);
+  full_envelope sealed = seal<R>(make, caller);
+  reply_status outcome{};
+  const post_status posted = post_and_wait(to, sealed, *caller.get(), until, outcome);
   if (posted != post_status::sent) return std::unexpected(error_of(posted));
-  return outcome_of<R>(caller, reply_wait(*caller.get(), until));
+  return outcome_of<R>(caller, outcome);
 }
 
 }  // namespace detail

@@ -77,7 +77,7 @@ class server_ref {
   // call sends the message and waits for its reply. Throws std::bad_alloc, and what moving the
   // message or the reply throws.
   template <class M>
-  call_result<detail::reply_of<M>> call(M message, deadline until = default_call_timeout) const {
+  call_result<detail::reply_of<M>> call(M message, deadline until = default_call_deadline()) const {
     return detail::ask_and_wait<detail::reply_of<M>>(address_.find(), call_of(message), until);
   }
 
@@ -106,34 +106,34 @@ class server_ref {
 
   // suspend has it handle nothing but requests of the system, and its parent's exit, until resume;
   // everything else stays queued in order.
-  call_result<void> suspend(deadline until = default_call_timeout) const {
+  call_result<void> suspend(deadline until = default_call_deadline()) const {
     return system<void>([](detail::server_core& core) { core.suspend(true); }, until);
   }
-  call_result<void> resume(deadline until = default_call_timeout) const {
+  call_result<void> resume(deadline until = default_call_deadline()) const {
     return system<void>([](detail::server_core& core) { core.suspend(false); }, until);
   }
 
   // get_state is a copy of the server as it is between two messages. For people who look for
   // faults, and for tests.
-  call_result<S> get_state(deadline until = default_call_timeout) const {
+  call_result<S> get_state(deadline until = default_call_deadline()) const {
     return replace_state([](const S& server) { return S(server); }, until);
   }
   // replace_state runs f(S&) in the server between two messages and returns what it does. What f
   // throws is thrown here, and the server lives on.
   template <std::invocable<S&> F>
-  auto replace_state(F f, deadline until = default_call_timeout) const
+  auto replace_state(F f, deadline until = default_call_deadline()) const
       -> call_result<std::invoke_result_t<F, S&>>;
 
   // start_statistics has it count from now on, from zero; statistics is the count so far, or
   // nothing where it does not count.
-  call_result<void> start_statistics(deadline until = default_call_timeout) const {
+  call_result<void> start_statistics(deadline until = default_call_deadline()) const {
     return system<void>([](detail::server_core& core) { core.count(true); }, until);
   }
-  call_result<void> stop_statistics(deadline until = default_call_timeout) const {
+  call_result<void> stop_statistics(deadline until = default_call_deadline()) const {
     return system<void>([](detail::server_core& core) { core.count(false); }, until);
   }
   call_result<std::optional<server_statistics>> statistics(
-      deadline until = default_call_timeout) const {
+      deadline until = default_call_deadline()) const {
     return system<std::optional<server_statistics>>(
         [](detail::server_core& core) { return core.statistics(); }, until);
   }

@@ -119,7 +119,16 @@ reply_status reply_cell::wait(deadline until) {
   if (const reply_status now = look(); now != reply_status::pending) return now;
   const waker wake = begin_wait();
   if (!enlist(wake)) return look();
-  const auto outcome = park_or(wake, wait_reason::reply, until, [this] { (void)withdraw(); });
+  return wait_expected(wake, until);
+}
+
+void reply_cell::expect(const waker& wait) noexcept {
+  waker_.store(wait);
+  state_.store(state::waiting, relaxed);  // relaxed: published with the request, by the lock
+}
+
+reply_status reply_cell::wait_expected(const waker& wait, deadline until) {
+  const auto outcome = park_or(wait, wait_reason::reply, until, [this] { (void)withdraw(); });
   if (outcome == wait_outcome::timed_out && withdraw()) return reply_status::pending;
   return look();
 }

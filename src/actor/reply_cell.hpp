@@ -14,7 +14,8 @@
 //
 // Invariants
 //   1. waker_ is written by the caller before `waiting`, and read by the answerer or the exit after
-//      its exchange found `waiting`; from then on the caller does not register again.
+//      its exchange found `waiting`; from then on the caller does not register again. A caller that
+//      only posts to wait has the cell born `waiting`, before the request can be seen.
 //   2. The value is made by the one answerer and is the caller's from `replied` on, which destroys
 //      it when it goes. reason_ is written by the exit alone, once, and read after `died`.
 //   3. References: the caller's, the answerer's, and the list's while the cell hangs on the server
@@ -82,6 +83,10 @@ class reply_cell final : public exit_hook {
 
   [[nodiscard]] reply_status look() const noexcept;
   [[nodiscard]] reply_status wait(deadline until);
+  // expect registers the caller's wait with the cell when it is hung on, which saves wait_expected
+  // the exchange of a wait that comes later. The slot's lock held.
+  void expect(const waker& wait) noexcept;
+  [[nodiscard]] reply_status wait_expected(const waker& wait, deadline until);
   // wait_any waits for several cells of one caller; the index of one that is settled, or their
   // number: none is.
   [[nodiscard]] static std::size_t wait_any(std::span<reply_cell* const> cells, deadline until);

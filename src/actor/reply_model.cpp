@@ -99,6 +99,42 @@ PROTOCOL(reply_against_wait) {
       [&] { model::expect(answer(cell), "the caller waits"); });
 }
 
+// The caller waits from before the request can be seen, as post_and_wait has it.
+PROTOCOL(reply_against_expecting_caller) {
+  stage here(true);
+  actor caller;
+  actor server;
+  reply_cell& cell = *reply_cell::make(value_type_of<value>);
+  atomic<int> posted{0};
+  bool taken = false;
+  reply_status status = reply_status::pending;
+  model::parallel(
+      [&] {
+        here.run(caller, [&] {
+          waker wait;
+          {
+            const raw_guard guard(server.lock);
+            cell.hang_on(server, 1);
+            wait = begin_wait();
+            cell.expect(wait);
+            posted.store(1, relaxed);  // relaxed: the server takes the lock
+          }
+          status = cell.wait_expected(wait, deadline::from_ns(soon));
+          expect_outcome(cell, status);
+        });
+        cell.drop_caller();
+      },
+      [&] {
+        posted.await([](int now) { return now == 1; }, relaxed);
+        {
+          const raw_guard guard(server.lock);
+        }
+        taken = answer(cell);
+      },
+      [&] { here.fire_due(soon); });
+  model::expect(taken || status == reply_status::pending, "refused: the caller has gone");
+}
+
 PROTOCOL(reply_by_the_server_against_wait) {
   stage here;
   actor caller;

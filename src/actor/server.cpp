@@ -21,6 +21,7 @@
 #include "actor/names.hpp"
 #include "actor/reply_cell.hpp"
 #include "actor/reports.hpp"
+#include "base/clock.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/stop.hpp"
 
@@ -213,7 +214,11 @@ bool reply_send(reply_cell& cell) noexcept {
   return taken;
 }
 
-post_status post_request(pid to, full_envelope& request, reply_cell& cell) {
+namespace {
+
+// Posts the request; an `expecting` caller, who is the running actor, is given its wait for the
+// reply, begun in the step that puts the request into the mailbox.
+post_status post(pid to, full_envelope& request, reply_cell& cell, waker* expecting) {
   waker wake;
   post_status result = post_status::noproc;
   (void)with_box(to, [&](actor_box& box) {
@@ -224,11 +229,34 @@ post_status post_request(pid to, full_envelope& request, reply_cell& cell) {
     }
     // It has a box, which is an extension, and with_box saw it live under the lock.
     cell.hang_on(*box.home, to.generation);
+    if (expecting != nullptr) {
+      *expecting = begin_wait();
+      cell.expect(*expecting);
+    }
     wake = box.append(*request.release());
     result = post_status::sent;
   });
   wake.wake();
   return result;
+}
+
+}  // namespace
+
+post_status post_request(pid to, full_envelope& request, reply_cell& cell) {
+  return post(to, request, cell, nullptr);
+}
+
+post_status post_and_wait(pid to, full_envelope& request, reply_cell& cell, deadline until,
+                          reply_status& outcome) {
+  stop_point();
+  waker wait;
+  // A thread's first wait takes a lock, so it begins later.
+  const bool is_actor = slot_of_self() != nullptr;
+  const post_status posted = post(to, request, cell, is_actor ? &wait : nullptr);
+  if (posted == post_status::sent) {
+    outcome = is_actor ? cell.wait_expected(wait, until) : cell.wait(until);
+  }
+  return posted;
 }
 
 bool is_self(pid who) noexcept {
@@ -266,6 +294,12 @@ std::expected<void, call_error> stop_at(pid to, const exit_reason& why, deadline
 }
 
 }  // namespace detail
+
+deadline default_call_deadline() noexcept {
+  return deadline::from_ns(
+      detail::coarse_monotonic_ns() + detail::coarse_tick_max_ns +
+      std::chrono::duration_cast<std::chrono::nanoseconds>(default_call_timeout).count());
+}
 
 std::string to_string(const call_error& error) {
   switch (error.kind) {

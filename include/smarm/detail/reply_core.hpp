@@ -53,6 +53,9 @@ enum class post_status : std::uint8_t { sent, noproc, full, calling_self };
 // the server's end: who calls then gets a reply or hears of the death. Unless the answer is `sent`
 // the envelope stays with the caller. Any thread; never parks. Throws std::bad_alloc.
 [[nodiscard]] post_status post_request(pid to, full_envelope& request, reply_cell& cell);
+// post_and_wait is post_request and, where that has sent it, reply_wait in one.
+[[nodiscard]] post_status post_and_wait(pid to, full_envelope& request, reply_cell& cell,
+                                        deadline until, reply_status& outcome);
 
 // reply_ref is one half of a cell, or nothing; Drop is what its going does.
 template <void (*Drop)(reply_cell&) noexcept>
