@@ -1,7 +1,7 @@
 // hot_paths runs one short path of the core so many times, on one scheduler, and nothing else: so
 // that the instructions of a turn can be counted (bench/measure/instructions.py).
 //
-//   hot_paths spawn_join|yield|message|round_trip|deadline TURNS
+//   hot_paths spawn_join|yield|message|round_trip|deadline|server_call TURNS
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +10,7 @@
 #include <smarm/smarm.hpp>
 
 #include "bench/harness.hpp"
+#include "bench/service_workloads.hpp"
 
 namespace {
 
@@ -61,6 +62,7 @@ void run(std::string_view path, std::uint64_t turns) {
   if (path == "message") return message(turns);
   if (path == "round_trip") return round_trip(turns, smarm::deadline::never());
   if (path == "deadline") return round_trip(turns, smarm::deadline(1h));
+  if (path == "server_call") return services::server_call(turns);
   check(false, "no such path");
 }
 
@@ -68,7 +70,9 @@ void run(std::string_view path, std::uint64_t turns) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: hot_paths spawn_join|yield|message|round_trip|deadline TURNS\n");
+    std::fprintf(
+        stderr,
+        "usage: hot_paths spawn_join|yield|message|round_trip|deadline|server_call TURNS\n");
     return 2;
   }
   const std::string_view path = argv[1];

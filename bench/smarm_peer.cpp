@@ -28,6 +28,7 @@
 
 #include "bench/actor_workloads.hpp"
 #include "bench/harness.hpp"
+#include "bench/service_workloads.hpp"
 
 namespace {
 
@@ -307,6 +308,8 @@ std::map<std::string, workload> workloads() {
       {"skynet_1m", {1'111'111, [] { skynet(1'000'000); }}},
       {"mutex_contention", {400'000, [] { mutex_contention(8, 50'000); }}},
       {"panic_isolation", {10'000, [] { panic_isolation(10'000); }}},
+      {"supervised_restart", {2'000, [] { services::supervised_restart(2'000); }}},
+      {"server_call", {200'000, [] { services::server_call(200'000); }}},
       {"call_reply", {200'000, [] { actors::call_reply(200'000); }}},
       {"fork_join_throughput", {1'200'000, [] { actors::fork_join_throughput(60, 20'000); }}},
       {"counting", {1'000'000, [] { actors::counting(1'000'000); }}},

@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 RECORDED = pathlib.Path(__file__).resolve().parent.parent / "instructions.json"
-PATHS = ("spawn_join", "yield", "message", "round_trip", "deadline")
+PATHS = ("spawn_join", "yield", "message", "round_trip", "deadline", "server_call")
 TURNS = 4000
 LIMIT = 0.10
 

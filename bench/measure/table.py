@@ -7,7 +7,8 @@ UNITS = {"chained_spawn": "spawn + join", "yield_many": "yield", "ping_pong": "r
          "uncontended_channel_b1024": "message", "many_timers": "sleep of 1 to 10 ms",
          "fan_out_compute": "task", "ring": "hop", "skynet": "actor", "skynet_1m": "actor",
          "mutex_contention": "lock + unlock",
-         "panic_isolation": "spawn + failed join", "call_reply": "call + reply",
+         "panic_isolation": "spawn + failed join", "supervised_restart": "kill + restart",
+         "call_reply": "call + reply", "server_call": "call to a server",
          "fork_join_throughput": "message", "counting": "message", "big": "ping + pong",
          "philosophers": "meal", "bank_transaction": "transfer"}
 
@@ -132,6 +133,19 @@ def herd(data):
         "\n\n" + render(["workload", "1", "2", "8", "8 / 2"], rows)
 
 
+def own(data):
+    """Ours beside another of ours."""
+    rows = []
+    for bench, (other, limit) in targets.OWN.items():
+        for threads in figures.THREADS:
+            one, two = (figures.wall(data, "smarm", name, threads) for name in (bench, other))
+            if one and two:
+                rows.append([f"{bench} / {other}", threads, number(one.median), number(two.median),
+                             targets.at_most(one.median / two.median, limit)])
+    return rows and "smarm beside itself, ns per operation.\n\n" + render(
+        ["workloads", "threads", "the one", "the other", "ratio, target"], rows)
+
+
 def memory(data):
     rows = [[bench, threads, peer, number(line["bytes_per_task"]), f"{line['median_us'] / 1e3:,.0f}",
              *(f"{line[key] / 1e3:,.0f}" if key in line else "–" for key in ("wake_us", "stop_us")),
@@ -237,6 +251,6 @@ EXTRAS = {"cpu": cpu, "switches": switches, "every": every}
 def report(lines, extras=()):
     """All tables of which there are figures; `extras` names those that are shown only when asked for."""
     data = figures.merge(lines)
-    makers = [operations, *(EXTRAS[name] for name in EXTRAS if name in extras), herd, switch, memory, idle,
+    makers = [operations, *(EXTRAS[name] for name in EXTRAS if name in extras), herd, own, switch, memory, idle,
               tcp, redis, connections, skipped]
     return "\n\n".join(part for part in (make(data) for make in makers) if part)

@@ -123,6 +123,7 @@ bench("ring" = B, T, _) -> measure(B, T, 1000000, fun() -> ring(503, 1000000) en
 bench("skynet" = B, T, _) -> measure(B, T, 111111, fun() -> skynet(100000) end);
 bench("skynet_1m" = B, T, _) -> measure(B, T, 1111111, fun() -> skynet(1000000) end);
 bench("panic_isolation" = B, T, _) -> measure(B, T, 10000, fun() -> panics(10000) end);
+bench("supervised_restart" = B, T, _) -> measure(B, T, 2000, fun() -> erl_savina:supervised_restart(2000) end);
 bench("call_reply" = B, T, _) -> measure(B, T, 200000, fun() -> erl_savina:call_reply(200000) end);
 bench("fork_join_throughput" = B, T, _) ->
     measure(B, T, 1200000, fun() -> erl_savina:fork_join_throughput(60, 20000) end);

@@ -2,7 +2,7 @@
 %% programs as plain processes, whose replies to calls carry a reference.
 -module(erl_savina).
 -behaviour(gen_server).
--export([call_reply/1, fork_join_throughput/2, counting/1, big/2, philosophers/2, bank_transaction/2]).
+-export([supervised_restart/1, start_child/1, call_reply/1, fork_join_throughput/2, counting/1, big/2, philosophers/2, bank_transaction/2]).
 -export([init/1, handle_call/3, handle_cast/2]).
 
 %% The generator that all programs of the comparison share: {16 bits, next state}.
@@ -10,8 +10,31 @@ lcg(State) ->
     Next = (State * 1664525 + 1013904223) band 16#FFFFFFFF,
     {Next bsr 16, Next}.
 
+%% -------------------------------------------------------- supervised_restart
+
+start_child(Parent) -> gen_server:start_link(?MODULE, {child, Parent}, []).
+
+%% N times, a permanent child is killed and its supervisor starts it again, which is awaited.
+supervised_restart(N) ->
+    {ok, Tree} = supervisor:start_link(?MODULE, {tree, self()}),
+    First = receive {started, P} -> P end,
+    restarts(First, N),
+    unlink(Tree),
+    Ref = monitor(process, Tree),
+    exit(Tree, shutdown),
+    receive {'DOWN', Ref, process, Tree, shutdown} -> ok end.
+
+restarts(_, 0) -> ok;
+restarts(Child, N) ->
+    exit(Child, kill),
+    receive {started, Next} when Next =/= Child -> restarts(Next, N - 1) end.
+
 %% ---------------------------------------------------------------- call_reply
 
+init({child, Parent}) -> Parent ! {started, self()}, {ok, 0};
+init({tree, Parent}) ->
+    {ok, {#{intensity => 1000000, period => 5},
+          [#{id => child, start => {?MODULE, start_child, [Parent]}}]}};
 init(Sum) -> {ok, Sum}.
 handle_call(Value, _From, Sum) -> {reply, Sum + Value, Sum + Value}.
 handle_cast(_, Sum) -> {noreply, Sum}.
