@@ -173,8 +173,6 @@ class request {
 
 namespace detail {
 
-// is_self tells whether the caller is that actor.
-[[nodiscard]] bool is_self(pid who) noexcept;
 [[nodiscard]] call_error error_of(post_status refused) noexcept;
 
 struct call_access {
@@ -198,27 +196,41 @@ struct call_access {
 
 // seal makes a request's envelope, by make(from), and its cell.
 template <class R, class Make>
-[[nodiscard]] full_envelope seal(Make& make, caller_ref& caller) {
+[[nodiscard]] full_envelope seal(Make make, caller_ref& caller) {
   reply_cell& cell = *reply_create(value_type_of<carried_reply<R>>);
   caller = caller_ref(&cell);
   return make(call_access::make_from<R>(answerer_ref(&cell)));
 }
 
-// ask sends a request whose reply is taken later; ask_and_wait waits for it.
-template <class R, class Make>
-[[nodiscard]] request<R> ask(pid to, Make make) {
-  if (is_self(to)) return call_access::refuse<R>(error_of(post_status::calling_self));
-  caller_ref caller;
-  full_envelope sealed = seal<R>(make, caller);
+// seal_call makes both in one block, where neither is aligned beyond measure. Payload is made of
+// the message and the answerer's handle.
+template <class R, class Payload, class M>
+[[nodiscard]] full_envelope seal_call(const message_type& type, M& message, caller_ref& caller) {
+  const value_type& reply = value_type_of<carried_reply<R>>;
+  reply_cell& cell = *(type.give_back != nullptr ? call_create(reply, type) : reply_create(reply));
+  caller = caller_ref(&cell);
+  from<R> back = call_access::make_from<R>(answerer_ref(&cell));
+  envelope* const fresh =
+      type.give_back != nullptr ? &call_envelope(cell) : envelope_allocate(type);
+  try {
+    ::new (payload_of(*fresh)) Payload{std::move(message), std::move(back)};
+  } catch (...) {
+    envelope_free(*fresh);
+    throw;
+  }
+  return full_envelope(fresh);
+}
+
+// ask posts a sealed request whose reply is taken later; ask_and_wait waits for it.
+template <class R>
+[[nodiscard]] request<R> ask(pid to, full_envelope sealed, caller_ref caller) {
   const post_status posted = post_request(to, sealed, *caller.get());
   if (posted != post_status::sent) return call_access::refuse<R>(error_of(posted));
   return call_access::make_request<R>(std::move(caller));
 }
-template <class R, class Make>
-[[nodiscard]] call_result<R> ask_and_wait(pid to, Make make, deadline until) {
-  if (is_self(to)) return std::unexpected(error_of(post_status::calling_self));
-  caller_ref caller;
-  full_envelope sealed = seal<R>(make, caller);
+template <class R>
+[[nodiscard]] call_result<R> ask_and_wait(pid to, full_envelope sealed, caller_ref caller,
+                                          deadline until) {
   reply_status outcome{};
   const post_status posted = post_and_wait(to, sealed, *caller.get(), until, outcome);
   if (posted != post_status::sent) return std::unexpected(error_of(posted));

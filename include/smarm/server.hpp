@@ -78,13 +78,18 @@ class server_ref {
   // message or the reply throws.
   template <class M>
   call_result<detail::reply_of<M>> call(M message, deadline until = default_call_deadline()) const {
-    return detail::ask_and_wait<detail::reply_of<M>>(address_.find(), call_of(message), until);
+    detail::caller_ref caller;
+    detail::full_envelope sealed = seal(message, caller);
+    return detail::ask_and_wait<detail::reply_of<M>>(address_.find(), std::move(sealed),
+                                                     std::move(caller), until);
   }
 
   // send_request is a call whose reply is taken later. Never parks; no stop point.
   template <class M>
   [[nodiscard]] request<detail::reply_of<M>> send_request(M message) const {
-    return detail::ask<detail::reply_of<M>>(address_.find(), call_of(message));
+    detail::caller_ref caller;
+    detail::full_envelope sealed = seal(message, caller);
+    return detail::ask<detail::reply_of<M>>(address_.find(), std::move(sealed), std::move(caller));
   }
 
   // cast sends a message that has no reply. To nobody is as good, as in OTP. Never parks.
@@ -141,15 +146,13 @@ class server_ref {
   friend bool operator==(const server_ref&, const server_ref&) = default;
 
  private:
-  // call_of makes the envelope of a call, for the answerer's handle.
+  // seal makes the envelope of a call, and the caller's half of its cell.
   template <class M>
-  static auto call_of(M& message) {
+  static detail::full_envelope seal(M& message, detail::caller_ref& caller) {
     using host = detail::host_of<S>;
     static_assert(host::template answers<M>, "the server handles this call");
-    return [&message](from<detail::reply_of<M>> back) {
-      return detail::host_envelope(detail::call_type<host, M>,
-                                   detail::call_payload<M>{std::move(message), std::move(back)});
-    };
+    return detail::seal_call<detail::reply_of<M>, detail::call_payload<M>>(
+        detail::call_type<host, M>, message, caller);
   }
 
   template <class R, class F>

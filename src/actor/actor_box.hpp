@@ -165,12 +165,13 @@ template <class F>
 bool with_box(pid who, F f) {
   slot* const found = find_slot(who);
   if (found == nullptr) return false;
-  box_state state = if_box(*found, who.generation, f);
-  while (state == box_state::none) {
+  // One call of f in the code, so that it is there and not behind another.
+  for (;;) {
+    const box_state state = if_box(*found, who.generation, f);
+    if (state != box_state::none) [[likely]]
+      return state == box_state::found;
     make_box(*found, who);
-    state = if_box(*found, who.generation, f);
   }
-  return state == box_state::found;
 }
 
 }  // namespace smarm::detail

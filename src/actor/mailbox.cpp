@@ -38,6 +38,7 @@ envelope* envelope_allocate(const message_type& type) {
 
 void envelope_free(envelope& empty) noexcept {
   const message_type& type = *empty.type;
+  if (type.give_back != nullptr) return type.give_back(empty);
   if (is_pooled(type)) {
     pool_free(&empty, allocation_size(type));
   } else {

@@ -11,21 +11,34 @@
 
 namespace smarm::detail {
 
-reply_cell* reply_cell::make(const value_type& type) {
-  const std::size_t size = place_offset(type) + type.size;
-  void* const memory =
-      is_pooled(type) ? pool_allocate(size) : ::operator new(size, std::align_val_t(type.align));
-  return ::new (memory) reply_cell(type);
+reply_cell* reply_cell::make(const value_type& type, const message_type* request) {
+  const std::size_t front = front_size(request);
+  const std::size_t size = front + place_offset(type) + type.size;
+  auto* const memory = static_cast<std::byte*>(
+      is_pooled(type) ? pool_allocate(size) : ::operator new(size, std::align_val_t(type.align)));
+  if (request != nullptr) ::new (memory) envelope{nullptr, request};
+  return ::new (memory + front) reply_cell(type, request);
 }
 
 void reply_cell::operator delete(reply_cell* gone, std::destroying_delete_t) noexcept {
   const value_type& type = gone->type_;
-  const std::size_t size = place_offset(type) + type.size;
+  const std::size_t size = front_size(gone->request_) + place_offset(type) + type.size;
+  std::byte* const memory = gone->block();
   gone->~reply_cell();
   if (is_pooled(type)) {
-    pool_free(gone, size);
+    pool_free(memory, size);
   } else {
-    ::operator delete(static_cast<void*>(gone), size, std::align_val_t(type.align));
+    ::operator delete(static_cast<void*>(memory), size, std::align_val_t(type.align));
+  }
+}
+
+void reply_cell::give_back() noexcept {
+  // Only the server chains it, and who gives back the envelope of one that is chained is the
+  // server.
+  if (is_chained_) {
+    is_emptied_ = true;
+  } else {
+    drop_reference();
   }
 }
 
@@ -53,7 +66,8 @@ void reply_cell::take_off_locked() noexcept {
 void reply_cell::drop_answered(reply_cell* first) noexcept {
   while (first != nullptr) {
     reply_cell* const gone = std::exchange(first, first->next_answered_);
-    gone->drop_references(gone->was_on_list_ ? 2 : 1);
+    gone->is_chained_ = false;  // an envelope that is not given back yet keeps the cell
+    gone->drop_references(1U + (gone->was_on_list_ ? 1U : 0U) + (gone->is_emptied_ ? 1U : 0U));
   }
 }
 
@@ -168,6 +182,14 @@ void reply_cell::drop_caller() noexcept {
 // ---- the templates' face ---------------------------------------------------------------------
 
 reply_cell* reply_create(const value_type& type) { return reply_cell::make(type); }
+
+reply_cell* call_create(const value_type& reply, const message_type& request) {
+  return reply_cell::make(reply, &request);
+}
+
+envelope& call_envelope(reply_cell& cell) noexcept { return cell.request_envelope(); }
+
+void call_give_back(envelope& empty) noexcept { reply_cell::cell_behind(empty).give_back(); }
 
 void* reply_place(reply_cell& cell) noexcept { return cell.place(); }
 

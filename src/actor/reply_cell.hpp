@@ -21,7 +21,8 @@
 //   3. References: the caller's, the answerer's, and the list's while the cell hangs on the server
 //      (sched/exit_hook.hpp). It is hung on in the step that puts the request into the mailbox, and
 //      taken off by the answerer or by a caller that gives up: the list knows, so both may ask.
-//      Whoever takes it off drops the list's reference.
+//      Whoever takes it off drops the list's reference. And the envelope's, where it lies in the
+//      cell's block.
 //   4. Taking it off is housekeeping alone: one that is settled and still hangs there is passed
 //      over by the exit. So a server that answers itself leaves it to the next time that it holds
 //      its own lock, to look for messages (actor_box::answered).
@@ -36,6 +37,7 @@
 #include <span>
 
 #include <smarm/deadline.hpp>
+#include <smarm/detail/envelope.hpp>
 #include <smarm/detail/reply_core.hpp>
 #include <smarm/detail/value_type.hpp>
 #include <smarm/exit_reason.hpp>
@@ -50,8 +52,20 @@ namespace smarm::detail {
 
 class reply_cell final : public exit_hook {
  public:
-  // make gives a cell with the references of caller, answerer and list. Throws std::bad_alloc.
-  [[nodiscard]] static reply_cell* make(const value_type& type);
+  // make gives a cell with the references of caller, answerer and list; where its block begins with
+  // the envelope of its `request`, with that one's too. Throws std::bad_alloc.
+  [[nodiscard]] static reply_cell* make(const value_type& type,
+                                        const message_type* request = nullptr);
+  // request_envelope is that envelope, and cell_behind the cell of one. give_back drops its
+  // reference.
+  [[nodiscard]] envelope& request_envelope() noexcept {
+    return *reinterpret_cast<envelope*>(block());
+  }
+  [[nodiscard]] static reply_cell& cell_behind(envelope& request) noexcept {
+    return *reinterpret_cast<reply_cell*>(reinterpret_cast<std::byte*>(&request) +
+                                          front_size(request.type));
+  }
+  void give_back() noexcept;
   // The cell knows its size, which `delete` does not.
   static void operator delete(reply_cell* gone, std::destroying_delete_t) noexcept;
 
@@ -77,7 +91,10 @@ class reply_cell final : public exit_hook {
   }
   void take_off() noexcept;
   void take_off_locked() noexcept;
-  void chain_before(reply_cell* answered) noexcept { next_answered_ = answered; }
+  void chain_before(reply_cell* answered) noexcept {
+    next_answered_ = answered;
+    is_chained_ = true;
+  }
   [[nodiscard]] reply_cell* next_answered() const noexcept { return next_answered_; }
   static void drop_answered(reply_cell* first) noexcept;
 
@@ -99,27 +116,38 @@ class reply_cell final : public exit_hook {
   enum class state : std::uint32_t { empty, waiting, replied, died, abandoned };
 
   // With the list's reference, which is the answerer's until the cell is hung on.
-  explicit reply_cell(const value_type& type) noexcept : exit_hook(3), type_(type) {}
+  reply_cell(const value_type& type, const message_type* request) noexcept
+      : exit_hook(request == nullptr ? 3 : 4), type_(type), request_(request) {}
   ~reply_cell() override = default;
 
   [[nodiscard]] static std::size_t place_offset(const value_type& type) noexcept {
     return (sizeof(reply_cell) + type.align - 1) & ~(type.align - 1);
   }
   [[nodiscard]] static bool is_pooled(const value_type& type) noexcept { return type.align <= 16; }
+  // What lies before the cell in its block.
+  [[nodiscard]] static std::size_t front_size(const message_type* request) noexcept {
+    return request == nullptr ? 0 : (sizeof(envelope) + request->size + 15) & ~std::size_t{15};
+  }
+  [[nodiscard]] std::byte* block() noexcept {
+    return reinterpret_cast<std::byte*>(this) - front_size(request_);
+  }
 
   [[nodiscard]] bool settle(state outcome) noexcept;
   [[nodiscard]] bool enlist(const waker& wake) noexcept;
   [[nodiscard]] bool withdraw() noexcept;
 
   const value_type& type_;
+  const message_type* const request_;  // null: its envelope lies elsewhere
   slot* server_ = nullptr;  // null: never hung on; written before the request can be seen
   std::uint32_t generation_ = 0;
   atomic<state> state_{state::empty};
   waker_cell waker_;    // see invariant 1
   exit_reason reason_;  // see invariant 2
-  // The answerer's, once it has answered.
+  // The server's, once it has answered itself.
   reply_cell* next_answered_ = nullptr;
   bool was_on_list_ = false;
+  bool is_chained_ = false;  // so drop_answered is to come
+  bool is_emptied_ = false;  // the envelope was given back meanwhile: its reference goes with it
 };
 
 }  // namespace smarm::detail

@@ -216,6 +216,10 @@ bool reply_send(reply_cell& cell) noexcept {
 
 namespace {
 
+bool is_self(pid who, const slot* me) noexcept {
+  return me != nullptr && who.index == me->index && who.generation == me->generation;
+}
+
 // Posts the request; an `expecting` caller, who is the running actor, is given its wait for the
 // reply, begun in the step that puts the request into the mailbox.
 post_status post(pid to, full_envelope& request, reply_cell& cell, waker* expecting) {
@@ -243,25 +247,25 @@ post_status post(pid to, full_envelope& request, reply_cell& cell, waker* expect
 }  // namespace
 
 post_status post_request(pid to, full_envelope& request, reply_cell& cell) {
+  if (is_self(to, slot_of_self())) return post_status::calling_self;
   return post(to, request, cell, nullptr);
 }
 
 post_status post_and_wait(pid to, full_envelope& request, reply_cell& cell, deadline until,
                           reply_status& outcome) {
+  const slot* const me = slot_of_self();
+  if (is_self(to, me)) return post_status::calling_self;
   stop_point();
-  waker wait;
   // A thread's first wait takes a lock, so it begins later.
-  const bool is_actor = slot_of_self() != nullptr;
-  const post_status posted = post(to, request, cell, is_actor ? &wait : nullptr);
-  if (posted == post_status::sent) {
-    outcome = is_actor ? cell.wait_expected(wait, until) : cell.wait(until);
+  if (me == nullptr) {
+    const post_status posted = post(to, request, cell, nullptr);
+    if (posted == post_status::sent) outcome = cell.wait(until);
+    return posted;
   }
+  waker wait;
+  const post_status posted = post(to, request, cell, &wait);
+  if (posted == post_status::sent) outcome = cell.wait_expected(wait, until);
   return posted;
-}
-
-bool is_self(pid who) noexcept {
-  const slot* const me = scheduler::current_slot();
-  return me != nullptr && pid{me->index, me->generation} == who;
 }
 
 call_error error_of(post_status refused) noexcept {
@@ -286,7 +290,9 @@ std::expected<void, call_error> stop_at(pid to, const exit_reason& why, deadline
           server.stop(why);
         }});
   };
-  const auto outcome = ask_and_wait<void>(to, ask_for_end, until);
+  caller_ref caller;
+  full_envelope sealed = seal<void>(ask_for_end, caller);
+  const auto outcome = ask_and_wait<void>(to, std::move(sealed), std::move(caller), until);
   if (!outcome && outcome.error().kind == call_error::what::died && outcome.error().reason == why) {
     return {};
   }

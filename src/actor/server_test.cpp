@@ -1,5 +1,7 @@
 // Servers, behaviour by behaviour as OTP 25 has them. S and Y numbers are the names these have in
 // the project's list of what Erlang does; the rest is our own.
+#include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -56,6 +58,78 @@ TEST_P(server_test, a_server_keeps_what_its_messages_make_of_it) {
     EXPECT_EQ(server_named<counter>("hits").call(counter::add{1}, 60s), 1);
     EXPECT_TRUE(ref->stop().has_value());
     EXPECT_EQ(mailbox_size(), 0U);
+  });
+}
+
+// A request shares the block of its reply's cell, where their alignment allows it.
+TEST_P(server_test, calls_of_any_alignment_are_answered) {
+  struct alignas(64) wide {
+    int value = 0;
+  };
+  struct server {
+    struct narrow_to_wide {
+      int value;
+      using reply = wide;
+    };
+    struct alignas(64) wide_to_narrow {
+      int value;
+      using reply = int;
+    };
+    wide handle(narrow_to_wide m) { return {m.value}; }
+    int handle(const wide_to_narrow& m) {
+      return reinterpret_cast<std::uintptr_t>(&m) % 64 == 0 ? m.value : -1;
+    }
+  };
+  run([] {
+    const auto ref = started<server>();
+    EXPECT_EQ(ref.call(server::narrow_to_wide{1}, 60s)->value, 1);
+    EXPECT_EQ(ref.call(server::wide_to_narrow{2}, 60s), 2);
+  });
+}
+
+// What it was asked stays until the handler is over, whatever has become of the reply meanwhile.
+TEST_P(server_test, a_handler_that_has_answered_and_waits_keeps_its_request) {
+  struct server {
+    struct ask {
+      std::shared_ptr<int> value;
+      using reply = int;
+    };
+    int sum = 0;
+    void handle(const ask& m, from<int> back) {
+      EXPECT_TRUE(back.reply(*m.value));
+      for (int i = 0; i < 3; ++i) (void)receive<go>();
+      sum += *m.value;
+      EXPECT_EQ(m.value.use_count(), 1) << "nobody else has it";
+    }
+  };
+  run([] {
+    const auto ref = started<server>();
+    for (int round = 1; round <= 10; ++round) {
+      EXPECT_EQ(ref.call(server::ask{std::make_shared<int>(round)}, 60s), round);
+      for (int i = 0; i < 3; ++i) send(ref.id(), go{});
+    }
+    EXPECT_EQ(ref.get_state(60s)->sum, 55);
+  });
+}
+
+// A call that its server does not know is a message like others: it may be kept, and handed on.
+TEST_P(server_test, a_call_of_another_servers_goes_where_it_is_put) {
+  struct collector {
+    std::vector<any_message>* into;
+    void handle(any_message m) { into->push_back(std::move(m)); }
+  };
+  run([] {
+    std::vector<any_message> kept;
+    {
+      const auto ref = started<collector>(&kept);
+      const server_ref<scripted> wrong(ref.id());
+      auto pending = wrong.send_request(scripted::get{});
+      EXPECT_EQ(wrong.call(scripted::get{}, 2ms).error().kind, what::timed_out);
+      ASSERT_TRUE(ref.stop().has_value());
+      EXPECT_EQ(pending.receive_response(60s).error().kind, what::died);
+    }
+    EXPECT_EQ(kept.size(), 2U);
+    kept.clear();
   });
 }
 

@@ -11,11 +11,15 @@
 
 namespace smarm::detail {
 
+struct envelope;
+
 struct message_type {
   std::size_t size;
   std::size_t align;
   void (*destroy)(void* value) noexcept;
   const std::type_info* info;
+  // Takes an envelope back that lies in another's block; null: each has its own.
+  void (*give_back)(envelope& empty) noexcept = nullptr;
 };
 
 template <class T>

@@ -27,6 +27,14 @@ enum class reply_status : std::uint8_t {
 // reply_create makes a cell for a reply of that type; one half is the caller's, one the answerer's.
 // Throws std::bad_alloc.
 [[nodiscard]] reply_cell* reply_create(const value_type& type);
+// call_create makes a cell and the envelope of its request in one block, the envelope first. None
+// is aligned to more than call_align_max. Throws std::bad_alloc.
+inline constexpr std::size_t call_align_max = 16;
+[[nodiscard]] reply_cell* call_create(const value_type& reply, const message_type& request);
+[[nodiscard]] envelope& call_envelope(reply_cell& cell) noexcept;
+// call_give_back is give_back of the types of such envelopes.
+void call_give_back(envelope& empty) noexcept;
+
 // reply_place is where the value lies; the answerer makes it there before reply_send.
 [[nodiscard]] void* reply_place(reply_cell& cell) noexcept;
 

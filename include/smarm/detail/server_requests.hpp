@@ -49,7 +49,9 @@ template <class R, class F>
                          }
                        }});
   };
-  return ask_and_wait<R>(to, make, until);
+  caller_ref caller;
+  full_envelope sealed = seal<R>(make, caller);
+  return ask_and_wait<R>(to, std::move(sealed), std::move(caller), until);
 }
 
 }  // namespace smarm::detail
