@@ -61,11 +61,23 @@ std::unique_ptr<entry> key_table::remove(const entry& present) {
   return taken;
 }
 
+key_table::~key_table() {
+  for (slot& here : slots_) delete here.item;
+}
+
 void key_table::clear() {
   for (slot& here : slots_) delete here.item;
   slots_.clear();
   size_ = 0;
   rebuild(home_bits_min);
+}
+
+bool key_table::destroy_part(std::size_t slots_max) {
+  for (; slots_max > 0 && !slots_.empty(); --slots_max) {
+    delete slots_.back().item;
+    slots_.pop_back();
+  }
+  return slots_.empty();
 }
 
 std::size_t key_table::position_of(const entry& present) const {

@@ -51,7 +51,7 @@ class key_table {
   static constexpr std::uint64_t scan_end = std::uint64_t{1} << cursor_bits;
 
   key_table() { rebuild(home_bits_min); }
-  ~key_table() { clear(); }
+  ~key_table();
   key_table(const key_table&) = delete;
   key_table& operator=(const key_table&) = delete;
 
@@ -68,6 +68,10 @@ class key_table {
 
   // clear deletes all entries and gives the memory back.
   void clear();
+
+  // destroy_part does a part of what the destructor does, up to slots_max slots, and returns
+  // whether nothing is left. After it nothing else may be called but the destructor.
+  bool destroy_part(std::size_t slots_max);
 
   // scan calls visit(entry&) for entries from `cursor` on, at least `count` of them unless the end
   // or ten times as many slots come first, and returns the cursor to go on with. visit must not

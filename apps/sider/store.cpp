@@ -70,4 +70,9 @@ void shard_store::clear() {
   table_.clear();
 }
 
+bool shard_store::destroy_part(std::size_t steps_max) {
+  for (; steps_max > 0 && !expiries_.empty(); --steps_max) expiries_.erase(expiries_.begin());
+  return table_.destroy_part(steps_max);
+}
+
 }  // namespace sider

@@ -78,6 +78,10 @@ class shard_store {
 
   void clear();
 
+  // destroy_part does a part of what the destructor does, up to steps_max small steps, and returns
+  // whether nothing is left. After it nothing else may be called but the destructor.
+  bool destroy_part(std::size_t steps_max);
+
  private:
   key_table table_;
   std::set<std::pair<std::int64_t, entry*>> expiries_;  // ordered by deadline

@@ -146,6 +146,20 @@ TEST(Store, DueKeysGoInTheOrderOfTheirDeadlines) {
   EXPECT_EQ(store.next_expiry(), std::nullopt);
 }
 
+TEST(Store, IsDestroyedInPartsWhereItIsLarge) {
+  shard_store store;
+  for (int i = 0; i < 1000; ++i) {
+    entry& added = store.set(key_ref(std::to_string(i)), std::string());
+    if (i % 2 == 0) store.set_expiry(added, i);
+  }
+  EXPECT_FALSE(store.destroy_part(400));  // of the 500 deadlines
+  EXPECT_FALSE(store.destroy_part(1000));
+  int parts = 0;
+  while (!store.destroy_part(100)) ++parts;
+  EXPECT_GT(parts, 0);
+  EXPECT_TRUE(store.destroy_part(1));
+}
+
 TEST(Store, AMovedKeyTakesItsDeadlineAlongAndReplacesWhatWasThere) {
   shard_store from;
   shard_store to;
