@@ -57,6 +57,12 @@ std::shared_ptr<client> client_registry::add(client_stream& stream, std::size_t 
   return added;
 }
 
+std::shared_ptr<client> client_registry::find(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = clients_.find(id);
+  return found == clients_.end() ? nullptr : found->second;
+}
+
 void client_registry::remove(const client& gone) {
   const std::lock_guard lock(mutex_);
   const auto found = clients_.find(gone.id);
@@ -84,6 +90,18 @@ std::string client_registry::name_of(const client& whose) {
 void client_registry::set_name(client& whose, std::string_view name) {
   const std::lock_guard lock(mutex_);
   whose.name = name;
+}
+
+void client_registry::set_actor(client& whose, smarm::pid actor) {
+  const std::lock_guard lock(mutex_);
+  whose.actor = actor;
+}
+
+void client_registry::list_actors(std::vector<tree_actor>& into) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, each] : clients_) {
+    if (each->actor.is_valid()) into.push_back({"client " + std::to_string(id), each->actor});
+  }
 }
 
 void client_registry::set_blocked(client& whose, std::shared_ptr<blocked_pop> target) {

@@ -19,9 +19,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <smarm/channel.hpp>
 #include <smarm/mutex.hpp>
+#include <smarm/pid.hpp>
 #include <smarm/stream.hpp>
 #include <smarm/tcp.hpp>
 #include <smarm/unix_socket.hpp>
@@ -95,6 +97,12 @@ class blocked_pop final : public pop_target {
   smarm::detail::atomic<bool> claimed_{false};  // written by whoever decides the outcome
 };
 
+// tree_actor is an actor of the tree as DEBUG KILL names it: "shard 0", "client 7", "pusher 7".
+struct tree_actor {
+  std::string name;
+  smarm::pid who;
+};
+
 struct client {
   client(client_stream connected, std::uint64_t number);
 
@@ -107,6 +115,7 @@ struct client {
   smarm::detail::atomic<const command*> last_command{nullptr};
   smarm::detail::atomic<std::uint32_t> channels{0};
   smarm::detail::atomic<std::uint32_t> patterns{0};
+  smarm::pid actor;                      // guarded: who serves it; nobody before it runs
   std::string name;                      // guarded
   std::shared_ptr<blocked_pop> blocked;  // guarded: what it waits for in a blocking pop
 };
@@ -118,6 +127,8 @@ class client_registry {
 
   // add makes a client of a new connection; null if there are `clients_max` or the server drains.
   [[nodiscard]] std::shared_ptr<client> add(client_stream& stream, std::size_t clients_max);
+  // find returns the client of that number, or null.
+  [[nodiscard]] std::shared_ptr<client> find(std::uint64_t id);
   // remove closes its stream, too; of one that is not there any more it does nothing.
   void remove(const client& gone);
 
@@ -125,6 +136,11 @@ class client_registry {
   [[nodiscard]] std::uint64_t accepted();
   [[nodiscard]] std::string name_of(const client& whose);
   void set_name(client& whose, std::string_view name);
+
+  // set_actor says who serves the client.
+  void set_actor(client& whose, smarm::pid actor);
+  // list_actors appends the actors that serve clients.
+  void list_actors(std::vector<tree_actor>& into);
 
   // set_blocked says what a client waits for, or that it no longer does (null). If the server
   // drains, the wait is cancelled at once.

@@ -93,9 +93,12 @@ struct command {
 // A SCAN cursor holds the shard in its low bits and the position in that shard's table above.
 inline constexpr unsigned scan_shard_bits = 10;
 
-// write_arity_error and write_unknown_command word the two refusals that precede every command.
+// write_arity_error and write_unknown_command word the two refusals that precede every command, and
+// write_unknown_subcommand that of a command which is a container of others.
 void write_arity_error(reply_writer reply, std::string_view full_name);
 void write_unknown_command(reply_writer reply, argument_list arguments);
+void write_unknown_subcommand(reply_writer reply, std::string_view container,
+                              std::string_view given);
 
 inline constexpr std::string_view wrong_type_error =
     "WRONGTYPE Operation against a key holding the wrong kind of value";

@@ -236,4 +236,10 @@ void write_unknown_command(reply_writer reply, argument_list arguments) {
               "', with args beginning with: " + quoted);
 }
 
+void write_unknown_subcommand(reply_writer reply, std::string_view container,
+                              std::string_view given) {
+  reply.error("ERR unknown subcommand '" + std::string(given.substr(0, 128)) + "'. Try " +
+              uppercase(container) + " HELP.");
+}
+
 }  // namespace sider

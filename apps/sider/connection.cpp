@@ -77,13 +77,17 @@ const connection::own_command connection::own_commands[] = {
     {"pubsub", true, &connection::pubsub},
 };
 
-void serve_client(server& host, const std::shared_ptr<client>& whose) {
+void serve_client(smarm::starting& me, server& host, std::uint64_t id) {
+  const std::shared_ptr<client> whose = host.clients().find(id);
+  if (whose == nullptr) return me.ignore();  // who accepted it has been told of a failure
   // However this ends; under a shield, for a stop must not throw out of a destructor.
   const auto unregister = [&host](client* gone) {
     const smarm::stop_shield shield;
     host.clients().remove(*gone);
   };
   const std::unique_ptr<client, decltype(unregister)> registered(whose.get(), unregister);
+  host.clients().set_actor(*whose, smarm::self());
+  me.ready();
   try {
     connection(host, whose).run();
   } catch (const std::bad_alloc&) {

@@ -29,9 +29,11 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <smarm/deadline.hpp>
 #include <smarm/monitor.hpp>
+#include <smarm/start.hpp>
 
 #include "client.hpp"
 #include "command.hpp"
@@ -42,9 +44,9 @@
 
 namespace sider {
 
-// serve_client is the body of a client's actor: it returns when the connection is over, and the
-// client is registered no more. Parks.
-void serve_client(server& host, const std::shared_ptr<client>& whose);
+// serve_client is the body of the actor of the client that is registered under that number: it
+// returns when the connection is over, and the client is registered no more. Parks.
+void serve_client(smarm::starting& me, server& host, std::uint64_t id);
 
 class connection {
  public:
@@ -81,8 +83,6 @@ class connection {
   void quit(argument_list arguments, reply_writer reply);
   void reset(argument_list arguments, reply_writer reply);
   void time(argument_list arguments, reply_writer reply);
-  void debug(argument_list arguments, reply_writer reply);
-  void panic(argument_list arguments, reply_writer reply);
   void shutdown(argument_list arguments, reply_writer reply);
   void config(argument_list arguments, reply_writer reply);
   void set_config(argument_list pairs, reply_writer reply);
@@ -95,6 +95,15 @@ class connection {
   void info_roles(std::string& text);
   void info_keyspace(std::string& text);
 
+  // debug_command.cpp
+  void debug(argument_list arguments, reply_writer reply);
+  void panic(argument_list arguments, reply_writer reply);
+  void panic_shard(argument_list arguments, reply_writer reply);
+  void panic_expiry(reply_writer reply);
+  void panic_pusher(std::string_view client_id, reply_writer reply);
+  void kill_actor(argument_list arguments, reply_writer reply);
+  void sleep(std::string_view seconds, reply_writer reply);
+
   // client_command.cpp
   void client_command(argument_list arguments, reply_writer reply);
   bool set_name(std::string_view name, reply_writer reply);
@@ -104,6 +113,7 @@ class connection {
   // ordered_commands.cpp: commands that take several steps
   void rename(argument_list arguments, reply_writer reply);
   void pop_blocking(argument_list arguments, reply_writer reply);
+  void forget_pop(const std::vector<key_ref>& waiting, const blocked_pop* gone) noexcept;
   [[nodiscard]] pop_outcome take_pop(argument_list names, pop_end end, smarm::deadline until);
   [[nodiscard]] pop_outcome wait_for_pop(smarm::receiver<pop_outcome>& outcomes,
                                          const std::shared_ptr<blocked_pop>& target,

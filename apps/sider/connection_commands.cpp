@@ -5,11 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <stdexcept>
 #include <string>
 #include <vector>
-
-#include <smarm/supervisor.hpp>
 
 #include "connection.hpp"
 #include "glob.hpp"
@@ -21,12 +18,6 @@ namespace {
 
 // What clients that adapt to a version are told: the one whose behaviour this is.
 constexpr std::string_view redis_version = "7.0.15";
-
-// unknown_subcommand and subcommand_arity are the two refusals of a container command.
-void unknown_subcommand(reply_writer reply, std::string_view container, std::string_view given) {
-  reply.error("ERR unknown subcommand '" + std::string(given.substr(0, 128)) + "'. Try " +
-              uppercase(container) + " HELP.");
-}
 
 void write_help(reply_writer reply, std::initializer_list<std::string_view> lines) {
   reply.array_header(lines.size());
@@ -149,48 +140,6 @@ void connection::time(argument_list, reply_writer reply) {
   reply.bulk(std::to_string(now % 1'000'000));
 }
 
-// panic crashes an actor, to show what that costs: a shard its keys, a connection its client. With
-// NEXT the shard crashes when it is to execute the next command, whosever that is.
-void connection::panic(argument_list arguments, reply_writer reply) {
-  const auto is = [&](std::string_view what, std::size_t count) {
-    return arguments.size() == count && equals_caseless(arguments[2], what);
-  };
-  if (is("connection", 3)) throw std::runtime_error("DEBUG PANIC");
-  const bool is_next = is("shard", 5) && equals_caseless(arguments[4], "next");
-  if (!is("shard", 4) && !is_next) {
-    return reply.error("ERR DEBUG PANIC takes SHARD, a number and maybe NEXT, or CONNECTION");
-  }
-  const auto index = parse_unsigned(arguments[3]);
-  if (!index || *index >= server_.shard_count()) return reply.error("ERR no such shard");
-  if (is_next) {
-    server_.shard(*index).panic_next();
-  } else {
-    server_.shard(*index).panic();
-  }
-  reply.ok();
-}
-
-// debug knows PANIC; TREE, which shows who supervises whom; and SLEEP, which holds up this client
-// only: in Redis it holds up everybody, which nobody wants of a server whose clients are actors.
-void connection::debug(argument_list arguments, reply_writer reply) {
-  if (equals_caseless(arguments[1], "panic")) return panic(arguments, reply);
-  if (equals_caseless(arguments[1], "tree")) {
-    if (arguments.size() != 2) return write_arity_error(reply, "debug|tree");
-    return reply.bulk(smarm::supervisor_ref(tree::root).explain());
-  }
-  if (!equals_caseless(arguments[1], "sleep")) {
-    return unknown_subcommand(reply, "debug", arguments[1]);
-  }
-  if (arguments.size() != 3) return write_arity_error(reply, "debug|sleep");
-  const auto seconds = parse_long_double(arguments[2]);
-  if (!seconds) return reply.error("ERR value is not a valid float");
-  // Asleep as a pop is that nobody serves: it ends if the client goes or the server does.
-  auto [tx, rx] = smarm::channel<pop_outcome>(1);
-  static_cast<void>(wait_for_pop(rx, std::make_shared<blocked_pop>(std::move(tx)),
-                                 std::chrono::duration<long double>(*seconds)));
-  reply.ok();
-}
-
 // shutdown takes what Redis takes and refuses what it refuses, which matters here: a word that was
 // passed over would end the server. There is never one in progress that ABORT could call off.
 void connection::shutdown(argument_list arguments, reply_writer reply) {
@@ -252,7 +201,7 @@ void connection::config(argument_list arguments, reply_writer reply) {
     write_help(reply, {"CONFIG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
                        "GET <pattern> [<pattern> ...]", "SET <directive> <value> [...]"});
   } else {
-    unknown_subcommand(reply, "config", verb);
+    write_unknown_subcommand(reply, "config", verb);
   }
 }
 
@@ -288,7 +237,7 @@ void connection::command_info(argument_list arguments, reply_writer reply) {
     write_help(reply, {"COMMAND <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", "COUNT",
                        "DOCS [<command-name> ...]", "INFO [<command-name> ...]", "LIST"});
   } else {
-    unknown_subcommand(reply, "command", verb);
+    write_unknown_subcommand(reply, "command", verb);
   }
 }
 

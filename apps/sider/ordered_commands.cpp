@@ -133,15 +133,34 @@ void connection::pop_blocking(argument_list arguments, reply_writer reply) {
   }
 }
 
+// forget_pop has the shards forget a target that has been closed.
+void connection::forget_pop(const std::vector<key_ref>& waiting, const blocked_pop* gone) noexcept {
+  for (const key_ref key : waiting) {
+    try {
+      ask_shard(server_.shard_of(key), [&](shard& here) {
+        here.waiters.forget(key.text, gone);
+        return true;
+      });
+    } catch (const std::exception&) {
+      // The shard is lost, and with it what it would have forgotten; or memory has run out, and it
+      // forgets the target when the list has an element, which the target refuses.
+    }
+  }
+}
+
 // take_pop shows one target to the shard of each name, waits if it must, and has all forget it.
 pop_outcome connection::take_pop(argument_list names, pop_end end, smarm::deadline until) {
   auto [tx, rx] = smarm::channel<pop_outcome>(1);
   const auto target = std::make_shared<blocked_pop>(std::move(tx));
-  // However this ends, for lack of memory too: a shard must not offer to one that has gone.
+  // However this ends, for lack of memory too: the target is closed, for a shard must not offer to
+  // one that has gone, and after that the shards forget it.
+  std::vector<key_ref> waiting;
+  waiting.reserve(names.size());
+  const auto forget = [&](const blocked_pop* gone) { forget_pop(waiting, gone); };
+  const std::unique_ptr<blocked_pop, decltype(forget)> forgetting(target.get(), forget);
   const auto refuse = [](blocked_pop* gone) { static_cast<void>(gone->close()); };
   const std::unique_ptr<blocked_pop, decltype(refuse)> refusing(target.get(), refuse);
   using outcome = waiter_registry::outcome;
-  std::vector<key_ref> waiting;
   outcome last = outcome::waiting;
   bool lost = false;
   for (const std::string_view name : names) {
@@ -164,16 +183,6 @@ pop_outcome connection::take_pop(argument_list names, pop_end end, smarm::deadli
   } else {
     got.lost = lost;
     got.wrong_type = last == outcome::wrong_type;
-  }
-  for (const key_ref key : waiting) {
-    try {
-      ask_shard(server_.shard_of(key), [&](shard& here) {
-        here.waiters.forget(key.text, target.get());
-        return true;
-      });
-    } catch (const shard_lost&) {
-      continue;  // so is what it would have forgotten
-    }
   }
   return got;
 }
@@ -205,15 +214,15 @@ pop_outcome connection::wait_for_pop(smarm::receiver<pop_outcome>& outcomes,
 void connection::start_pusher() {
   if (subscriber_ != nullptr) return;
   write_out();
-  // Only with its pusher: where none can be had there is nothing to wait for at the end.
   auto added = std::make_shared<subscriber>(client_, server_.clients());
-  // With the pusher's function goes the stream, so no client waits for a pusher that has crashed.
-  const auto push = [added, clients = &server_.clients()](smarm::starting& me) {
-    const auto close = [clients](client* whose) {
-      const smarm::stop_shield shield;
-      clients->close(*whose);
-    };
-    const std::unique_ptr<client, decltype(close)> closing(added->whose.get(), close);
+  // Until it is this connection's, which then sees to it at its end: where the start is cut short,
+  // or goes wrong, a pusher that may be there all the same must not wait for ever.
+  const auto finish = [](subscriber* nobodys) {
+    const smarm::stop_shield shield;
+    nobodys->queue.finish();
+  };
+  std::unique_ptr<subscriber, decltype(finish)> finishing(added.get(), finish);
+  const auto push = [added](smarm::starting& me) {
     me.ready();
     added->queue.push();
   };
@@ -222,8 +231,10 @@ void connection::start_pusher() {
                              return smarm::start_link({.name = name}, push);
                            });
   if (!started) throw std::runtime_error("no pusher: " + smarm::to_string(started.error()));
-  subscriber_ = std::move(added);
+  added->pusher = *started;
   pusher_ = smarm::monitor(*started);
+  subscriber_ = std::move(added);
+  static_cast<void>(finishing.release());
 }
 
 void connection::subscribe(argument_list arguments, reply_writer) {

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 
 #include <smarm/deadline.hpp>
+#include <smarm/this_actor.hpp>
 
 #include "glob.hpp"
 #include "release.hpp"
@@ -51,18 +53,33 @@ void outbox::finish() {
   changed_.notify_one();
 }
 
+void outbox::panic() {
+  const std::lock_guard lock(mutex_);
+  panic_due_ = true;
+  changed_.notify_one();
+}
+
 void outbox::push() {
+  const auto break_off = [](outbox* from) {
+    const smarm::stop_shield shield;
+    from->break_off();
+  };
+  const std::unique_ptr<outbox, decltype(break_off)> breaking_off(this, break_off);
   std::string batch;
   for (;;) {
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return !pending_.empty() || finished_ || broken_; });
+      changed_.wait(lock, [&] { return !pending_.empty() || finished_ || broken_ || panic_due_; });
+      if (panic_due_) throw std::runtime_error("DEBUG PANIC");
       if (broken_ || pending_.empty()) return;
       batch = std::exchange(pending_, {});
     }
-    if (!owner_->stream.write_all(batch, smarm::deadline(push_timeout))) break;
+    if (!owner_->stream.write_all(batch, smarm::deadline(push_timeout))) return;
     clear_within(batch, batch_kept_max);  // for the next message may be long in coming
   }
+}
+
+void outbox::break_off() {
   {
     const std::lock_guard lock(mutex_);
     broken_ = true;
@@ -73,6 +90,7 @@ void outbox::push() {
 
 void pubsub_hub::subscribe(subscriber& who, kind what, std::string_view name,
                            std::size_t bytes_max) {
+  const smarm::stop_shield whole;
   const bool is_channel = what == kind::channel;
   const std::lock_guard lock(mutex_);
   const auto [place, added] = (is_channel ? who.channels : who.patterns).emplace(name);
@@ -83,6 +101,7 @@ void pubsub_hub::subscribe(subscriber& who, kind what, std::string_view name,
 
 void pubsub_hub::unsubscribe(subscriber& who, kind what, argument_list names,
                              std::size_t bytes_max) {
+  const smarm::stop_shield whole;
   const bool is_channel = what == kind::channel;
   const std::string_view verb = is_channel ? "unsubscribe" : "punsubscribe";
   const std::lock_guard lock(mutex_);
@@ -108,6 +127,7 @@ void pubsub_hub::forget(subscriber& who) {
 
 std::size_t pubsub_hub::publish(std::string_view channel, std::string_view message,
                                 std::size_t bytes_max) {
+  const smarm::stop_shield whole;
   std::size_t reached = 0;
   const std::lock_guard lock(mutex_);
   if (const auto found = channels_.find(channel); found != channels_.end()) {
@@ -153,6 +173,32 @@ std::size_t pubsub_hub::subscriber_count(std::string_view channel) {
 std::size_t pubsub_hub::pattern_count() {
   const std::lock_guard lock(mutex_);
   return patterns_.size();
+}
+
+std::map<std::uint64_t, subscriber*> pubsub_hub::by_client() const {
+  std::map<std::uint64_t, subscriber*> found;
+  for (const directory* each : {&channels_, &patterns_}) {
+    for (const auto& [name, listeners] : *each) {
+      for (subscriber* who : listeners) found.emplace(who->whose->id, who);
+    }
+  }
+  return found;
+}
+
+void pubsub_hub::list_actors(std::vector<tree_actor>& into) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, who] : by_client()) {
+    into.push_back({"pusher " + std::to_string(id), who->pusher});
+  }
+}
+
+bool pubsub_hub::panic(std::uint64_t client_id) {
+  const std::lock_guard lock(mutex_);
+  const auto all = by_client();
+  const auto found = all.find(client_id);
+  if (found == all.end()) return false;
+  found->second->queue.panic();
+  return true;
 }
 
 void pubsub_hub::leave(directory& from, std::string_view name, const subscriber& who) {

@@ -9,6 +9,7 @@
 #include <smarm/application.hpp>
 #include <smarm/link.hpp>
 #include <smarm/mailbox.hpp>
+#include <smarm/monitor.hpp>
 #include <smarm/report.hpp>
 #include <smarm/spawn.hpp>
 #include <smarm/this_actor.hpp>
@@ -29,10 +30,21 @@ constexpr auto close_period = 5s;
 // The whole tree's time to end: the farewell's and a few seconds for everybody else.
 constexpr auto stop_time = 60s;
 
-// An operator may crash shards many times a second; one that crashes as soon as it is started uses
-// this up within moments.
+// How many restarts are too many. What crashes as soon as it is started uses any number up within
+// moments; and a crash now and then, of whichever actor, must not end the server. Shards crash by
+// what they execute, so a client may crash them as fast as it sends: forty a second are borne. The
+// others run no client's commands; twice what somebody (chaos_test.py) does who kills one each
+// second, all of them here. That is eleven in ten seconds, since the period counts in whole ones.
 constexpr unsigned shard_restarts = 200;
 constexpr auto shard_restart_period = 5s;
+constexpr unsigned tree_restarts = 22;
+constexpr auto tree_restart_period = 10s;
+
+constexpr auto describe_wait = 5s;
+
+// Where the gate ends without having been told to, its supervisor is looked at for so long: does it
+// end as well? For two actors that are stopped at once this is an age.
+constexpr auto gate_doubt = 1s;
 
 constexpr int exit_success = 0;
 constexpr int exit_failure = 1;  // by a second signal, and whatever else went wrong
@@ -75,6 +87,7 @@ server::server(const options& from, unsigned schedulers)
       started_ms_(unix_time_ms()),
       settings_(from),
       clients_([this] { drained_.release(); }),
+      timetable_(from.shards == 0 ? schedulers : from.shards),
       exchanges_(from.shards == 0 ? schedulers : from.shards) {
   const std::size_t count = from.shards == 0 ? schedulers : from.shards;
   for (std::size_t i = 0; i < count; ++i) shards_.emplace_back(i);
@@ -110,15 +123,15 @@ bool server::listen() {
 // ---- the tree ----------------------------------------------------------------------------------
 
 smarm::start_result server::start_tree() {
-  std::vector<smarm::child_spec> children = {shards_spec(), dynamic_supervisor(tree::pubsub),
-                                             dynamic_supervisor(tree::connections),
-                                             farewell_spec()};
+  std::vector<smarm::child_spec> children = {
+      shards_spec(), expiry_spec(), dynamic_supervisor(tree::pubsub),
+      dynamic_supervisor(tree::connections), farewell_spec()};
   if (tcp_.is_open()) children.push_back(listener_spec("listener tcp", tcp_));
   if (unix_.is_open()) children.push_back(listener_spec("listener unix", unix_));
   auto started =
       smarm::start_supervisor_link({.strategy = smarm::restart_strategy::one_for_one,
-                                    .intensity = 5,
-                                    .period = 10s,
+                                    .intensity = tree_restarts,
+                                    .period = tree_restart_period,
                                     .auto_shutdown = smarm::auto_shutdown_kind::any_significant,
                                     .name = tree::root},
                                    std::move(children));
@@ -132,7 +145,7 @@ smarm::child_spec server::shards_spec() {
   std::vector<smarm::child_spec> children = {gate_spec()};
   for (shard_inbox& inbox : shards_) {
     const std::string name = "shard " + std::to_string(inbox.index());
-    const auto serve = [&inbox](smarm::starting& me) { serve_shard(me, inbox); };
+    const auto serve = [this, &inbox](smarm::starting& me) { serve_shard(me, inbox, timetable_); };
     // A handler may print a long double of 5,000 digits, hence a stack above the usual.
     children.push_back({.id = smarm::atom(name), .start = [name, serve] {
                           return smarm::start_link(
@@ -150,20 +163,32 @@ smarm::child_spec server::shards_spec() {
   return spec;
 }
 
-// The gate ends after the last shard, or in the middle of everything where the tree is killed, and
-// closes the inboxes: who still waits for a shard, or asks one later, gets an error.
+// The gate ends after the last shard and closes the inboxes: who still waits for a shard, or asks
+// one later, gets an error. So it does where its supervisor is killed, and where the whole tree is.
+// One that is killed alone closes nothing, for the shards go on, and the next gate takes its place.
 smarm::child_spec server::gate_spec() {
   const auto keep = [this](smarm::starting& me) {
-    const auto close = [](std::deque<shard_inbox>* all) {
+    smarm::monitor_handle supervisor = smarm::monitor(me.parent());
+    bool is_told = false;
+    const auto close = [&supervisor, &is_told](std::deque<shard_inbox>* all) {
+      const smarm::stop_shield shield;
+      if (!is_told && !supervisor.recv_for(gate_doubt)) return;
       for (shard_inbox& each : *all) each.close();
     };
     const std::unique_ptr<std::deque<shard_inbox>, decltype(close)> closing(&shards_, close);
     wait_for_end(me);
+    is_told = true;
     smarm::exit(smarm::exit_reason::shutdown());
   };
   return {.id = smarm::atom("gate"),
           .start = [keep] { return smarm::start_link({.name = "gate"}, keep); },
           .restart = smarm::child_restart::permanent};
+}
+
+smarm::child_spec server::expiry_spec() {
+  const auto serve = [this](smarm::starting& me) { serve_expiry(me, timetable_, shards_); };
+  return {.id = smarm::atom(tree::expiry),
+          .start = [serve] { return smarm::start_link({.name = tree::expiry}, serve); }};
 }
 
 smarm::child_spec server::farewell_spec() {
@@ -225,18 +250,21 @@ void server::welcome(client_stream stream) {
         stream.write_all("-ERR max number of clients reached\r\n", smarm::deadline::from_ns(0)));
     return;
   }
-  // Until its actor runs, which then sees to it: an actor that finds no stack never does.
+  // Until its actor is ready, which then sees to it: one that finds no stack never is.
   const auto unregister = [this](client* gone) { clients_.remove(*gone); };
   std::unique_ptr<client, decltype(unregister)> registered(added.get(), unregister);
-  const auto serve = [this, added](smarm::starting& me) {
-    me.ready();
-    serve_client(*this, added);
-  };
-  const auto started = smarm::supervisor_ref(tree::connections)
-                           .start_dynamic([serve, name = "client " + std::to_string(added->id)] {
-                             return smarm::start_link({.name = name}, serve);
-                           });
+  const auto started =
+      smarm::supervisor_ref(tree::connections).start_dynamic([this, id = added->id] {
+        return start_client(id);
+      });
   if (started) static_cast<void>(registered.release());
+}
+
+// start_client starts the actor of a client. The functions, which are kept for as long as it lives,
+// hold two words, for which a std::function needs no memory of its own.
+smarm::start_result server::start_client(std::uint64_t id) {
+  const auto serve = [this, id](smarm::starting& me) { serve_client(me, *this, id); };
+  return smarm::start_link({.name = "client " + std::to_string(id)}, serve);
 }
 
 void server::terminate() {
@@ -244,6 +272,21 @@ void server::terminate() {
   smarm::spawn({.name = "terminate"}, [] {
     static_cast<void>(smarm::supervisor_ref(tree::root).stop());
   }).detach();
+}
+
+std::vector<tree_actor> server::tree_actors() {
+  std::vector<tree_actor> found;
+  for (const char* name : {tree::root, tree::shards}) {
+    const auto info = smarm::supervisor_ref(name).describe(describe_wait);
+    if (!info) continue;  // it ends just now, or stops its children
+    for (const smarm::child_info& each : info->children) {
+      if (each.type != smarm::child_type::worker || !each.who.is_valid()) continue;
+      found.push_back({std::string(each.id.as_atom()), each.who});
+    }
+  }
+  clients_.list_actors(found);
+  hub_.list_actors(found);
+  return found;
 }
 
 void server::say_farewell() {

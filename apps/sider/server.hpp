@@ -4,6 +4,7 @@
 //   ├── shards             one_for_one: shard 0 .. N-1, started again empty
 //   │   ├── gate           first and so last to end: closes the inboxes
 //   │   └── shard 0 .. N-1
+//   ├── expiry             tells the shards when to erase the keys whose time has come
 //   ├── pubsub             simple_one_for_one: a pusher for each client that subscribes
 //   ├── connections        simple_one_for_one: the actor of each client
 //   ├── farewell           when the end comes: gives each client its replies, then closes it
@@ -11,12 +12,15 @@
 //
 // It is started in that order and ends in reverse: nobody is accepted any more, the clients get the
 // replies to what they had sent and are closed (after grace_period at the latest), then go the
-// pushers and the shards, which nobody asks any more. SIGTERM, SIGINT and SHUTDOWN begin the end; a
-// second signal kills the tree. Keys expire in their shard; there is no actor for that.
+// pushers, the expiry, and the shards, which nobody asks any more. SIGTERM, SIGINT and SHUTDOWN
+// begin the end; a second signal kills the tree.
 //
-// What crashes is started again by its supervisor, but for connections and pushers, which go with
-// their clients. Where a shard crashes more often than shard_restarts allows, the shards end, and
-// since nothing can be served without them, so does the server.
+// What crashes or is killed is started again by its supervisor, but for connections and pushers,
+// which go with their clients. What must outlive its actor is no actor's: the sockets that listen,
+// the queues of the shards, the timetable of the expiry, the hub of the subscriptions. A supervisor
+// that is killed takes along what it supervises. Where a shard crashes more often than
+// shard_restarts allows, the shards end, and since nothing can be served without them, so does the
+// server; and so it does where the others use up tree_restarts.
 //
 // Invariant: a server outlives its actors, for run() returns after all of them have ended.
 // Threads: any actor.
@@ -41,6 +45,7 @@
 #include "base/atomic.hpp"
 #include "client.hpp"
 #include "exchange.hpp"
+#include "expiry.hpp"
 #include "options.hpp"
 #include "pubsub.hpp"
 #include "settings.hpp"
@@ -48,12 +53,13 @@
 
 namespace sider {
 
-// The names under which the supervisors are registered.
+// The names under which actors of the tree are registered.
 namespace tree {
 inline constexpr const char* root = "sider";
 inline constexpr const char* shards = "shards";
 inline constexpr const char* pubsub = "pubsub";
 inline constexpr const char* connections = "connections";
+inline constexpr const char* expiry = "expiry";  // no supervisor
 }  // namespace tree
 
 class server {
@@ -70,6 +76,7 @@ class server {
   [[nodiscard]] client_registry& clients() { return clients_; }
   [[nodiscard]] pubsub_hub& hub() { return hub_; }
   [[nodiscard]] exchange_pool& exchanges() { return exchanges_; }
+  [[nodiscard]] expiry_timetable& timetable() { return timetable_; }
 
   [[nodiscard]] std::size_t shard_count() const { return shards_.size(); }
   [[nodiscard]] shard_inbox& shard(std::size_t index) { return shards_[index]; }
@@ -81,6 +88,10 @@ class server {
   // terminate begins the end, as SIGTERM does. Called by actors; never parks. Throws
   // std::system_error where it finds no memory.
   static void terminate();
+
+  // tree_actors lists who works in the tree at present, supervisors left out. Called by actors.
+  // Parks; a stop point.
+  [[nodiscard]] std::vector<tree_actor> tree_actors();
 
   // count_commands adds to the number that INFO shows.
   void count_commands(std::size_t number) {
@@ -97,6 +108,7 @@ class server {
   [[nodiscard]] smarm::start_result start_tree();
   [[nodiscard]] smarm::child_spec shards_spec();
   [[nodiscard]] smarm::child_spec gate_spec();
+  [[nodiscard]] smarm::child_spec expiry_spec();
   [[nodiscard]] smarm::child_spec farewell_spec();
   template <typename Listener>
   [[nodiscard]] smarm::child_spec listener_spec(const char* name, Listener& from);
@@ -104,6 +116,7 @@ class server {
   template <typename Listener>
   void accept_from(Listener& listener);
   void welcome(client_stream stream);
+  [[nodiscard]] smarm::start_result start_client(std::uint64_t id);
   void say_farewell();
 
   const options options_;
@@ -114,6 +127,7 @@ class server {
   client_registry clients_;
   pubsub_hub hub_;
   std::deque<shard_inbox> shards_;
+  expiry_timetable timetable_;
   exchange_pool exchanges_;
   smarm::tcp_listener tcp_;  // the sockets are the server's: a listener that crashes does not take
   smarm::unix_listener unix_;  // its address along

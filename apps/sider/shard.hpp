@@ -1,8 +1,8 @@
 // A shard is a part of the keys, and the actor that owns them; everybody else sends it tasks.
 //
 // The actor takes one task after the other and runs each to its end, so within a task nothing of
-// the shard changes behind the task's back. Between tasks it erases keys whose time has come: when
-// it is idle, by waiting no longer than until the next deadline; when it is busy, a few each time.
+// the shard changes behind the task's back. After each it notes when its next key is due; the
+// expiry's actor then sends the task that erases it (expiry.hpp).
 //
 // A shard may crash, for what a task throws ends its actor. Its keys go with it; who waits for one
 // of its lists is told; the command that it ran is answered with shard_lost_error; and its
@@ -23,6 +23,7 @@
 #include <smarm/start.hpp>
 #include <smarm/this_actor.hpp>
 
+#include "expiry.hpp"
 #include "shard_inbox.hpp"
 #include "store.hpp"
 #include "waiters.hpp"
@@ -38,11 +39,12 @@ struct shard {
   waiter_registry waiters;
   std::int64_t now_ms = 0;  // read once for each task
 
-  ~shard() { waiters.abandon(); }
+  // Gives way to others every now and then: a million keys take a while. Parks.
+  ~shard();
 };
 
 // serve_shard is the body of a shard's actor. Parks.
-void serve_shard(smarm::starting& me, shard_inbox& inbox);
+void serve_shard(smarm::starting& me, shard_inbox& inbox, expiry_timetable& timetable);
 
 // shard_lost says that the shard crashed before it had done what it was asked.
 class shard_lost : public std::runtime_error {

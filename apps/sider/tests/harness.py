@@ -37,7 +37,7 @@ class Client:
 
     def read(self):
         line = self.file.readline()
-        if not line:
+        if not line.endswith(b"\r\n"):
             raise EOFError
         kind, rest = line[:1], line[1:-2]
         if kind == b"+":
@@ -47,7 +47,12 @@ class Client:
         if kind == b":":
             return int(rest)
         if kind == b"$":
-            return None if rest == b"-1" else self.file.read(int(rest) + 2)[:-2]
+            if rest == b"-1":
+                return None
+            text = self.file.read(int(rest) + 2)
+            if len(text) < int(rest) + 2:
+                raise EOFError
+            return text[:-2]
         assert kind == b"*", line
         return None if rest == b"-1" else [self.read() for _ in range(int(rest))]
 

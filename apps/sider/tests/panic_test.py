@@ -4,7 +4,8 @@
 usage: panic_test.py SIDER [TEST...]
 
 A shard that crashes loses its keys and answers what it was doing with an error; no client is dropped
-and no reply is lost, doubled or another's. A connection that crashes takes its client along. Every
+and no reply is lost, doubled or another's. A connection or a pusher that crashes takes its client along.
+Others are started again, and nobody notices. A kill costs what a crash costs. Every
 test ends its server by SIGTERM, which must end with status 0. The chaos test runs for a few seconds,
 and for a minute where SMARM_SOAK is set.
 """
@@ -23,6 +24,7 @@ from harness import ReplyError, Server, encode, error_of, eventually  # noqa: E4
 
 SHARDS = 3
 WATCHDOG_S = 180
+STOP_S = 25  # ten for who does not read, five more to close, and as many for everybody else; a loaded machine
 CHAOS_S = 60 if os.environ.get("SMARM_SOAK") else 3
 LOST = "ERR a shard has crashed and lost its keys; the command was not completed"
 
@@ -238,6 +240,141 @@ def test_clients_that_crash_by_the_hundred_harm_nobody(server):
     eventually(lambda: server.descriptors() == descriptors, "all descriptors are closed")
 
 
+def test_expiry_that_crashes_is_started_again_and_goes_on(server):
+    c, other = server.client(), server.client()
+    assert other("SET", "lasting", "v") == "OK"
+    for _ in range(5):
+        c.raw(b"".join(encode("SET", "k%d" % i, "v", "PX", 1 + i % 50) for i in range(1000)))
+        for way in (["PANIC", "EXPIRY"], ["KILL", "0", "EXPIRY"]):
+            assert c_after(c, 1000 if way[0] == "PANIC" else 0, "DEBUG", *way) in ("OK", b"expiry")
+        eventually(lambda: c("DBSIZE") == 1, "keys expire that nobody asks for")
+    assert c("SET", "k", "v", "PX", "1") == "OK"
+    eventually(lambda: c("DBSIZE") == 1, "the last one is at work")
+    (shown,) = [line for line in c("DEBUG", "TREE").decode().splitlines() if "expiry <" in line]
+    assert "10 restarts, last end: killed" in shown, shown
+    assert other("GET", "lasting") == b"v", "somebody else has crashed"
+
+
+def c_after(client, replies, *words):
+    """The reply to a command that is sent while `replies` others are on their way; all of them OK."""
+    client.send(*words)
+    for _ in range(replies):
+        assert client.read() == "OK"
+    return client.read()
+
+
+def subscriber(server, verb="SUBSCRIBE", name="news"):
+    client = server.client()
+    number = client("CLIENT", "ID")
+    client.send(verb, name)
+    assert client.read() == [verb.lower().encode(), name.encode(), 1]
+    return client, number
+
+
+def pushers(client):
+    below = client("DEBUG", "TREE").decode().partition('"pubsub"')[2].partition("supervisor <")[0]
+    return sum(line.startswith(" " * 6) for line in below.splitlines())
+
+
+def test_a_pusher_that_crashes_takes_its_client_only(server):
+    c = server.client()
+    for how in ("PANIC", "KILL"):
+        (victim, number), (other, _), (by_pattern, _) = (
+            subscriber(server), subscriber(server), subscriber(server, "PSUBSCRIBE", "n*"))
+        assert c("PUBLISH", "news", "one") == 3 and pushers(c) == 3
+        assert victim.read() == [b"message", b"news", b"one"]
+        if how == "PANIC":
+            assert c("DEBUG", "PANIC", "PUBSUB", number) == "OK"
+        else:
+            assert c("DEBUG", "KILL", "0", "PUSHER") == b"pusher %d" % number
+        assert victim.at_end()
+        eventually(lambda: c("PUBSUB", "NUMSUB", "news") == [b"news", 1] and pushers(c) == 2, "it is unsubscribed")
+        assert error_of(c("DEBUG", "PANIC", "PUBSUB", number))
+        assert c("PUBLISH", "news", "two") == 2
+        for each, kind in ((other, b"message"), (by_pattern, b"pmessage")):
+            assert [each.read()[-1], each.read()[-1]] == [b"one", b"two"], kind
+            each.close()
+        eventually(lambda: pushers(c) == 0 and c("PUBSUB", "NUMPAT") == 0, "the others leave")
+
+
+def test_whoever_is_killed_only_his_client_goes(server):
+    c, idle = server.client(), server.client()
+    assert idle("PING") == "PONG"
+    descriptors = server.descriptors()
+    for kind, names in (("SHARD", ["shard %d" % i for i in range(SHARDS)]), ("EXPIRY", ["expiry"]), ("GATE", ["gate"]),
+                        ("FAREWELL", ["farewell"]), ("LISTENER", ["listener tcp"])):
+        for _ in range(3):
+            assert c("DEBUG", "KILL", random.randrange(1000), kind).decode() in names
+            with_new = server.client()
+            for each in (c, idle, with_new):
+                assert all(each("SET", "k%d" % i, "v") == "OK" for i in range(20)), kind
+            with_new.close()
+    victim = server.client()
+    number = victim("CLIENT", "ID")
+    eventually(lambda: c("CLIENT", "LIST").count(b"\n") == 3, "the others have left")
+    assert c("DEBUG", "KILL", "1", "client") == b"client %d" % number  # 0: the idle one; the caller is left out
+    assert victim.at_end() and idle("PING") == c("PING") == "PONG"
+    eventually(lambda: server.descriptors() == descriptors, "its descriptor is closed")
+    for wrong in (["x"], ["1", "NOBODY"], ["1", "PUSHER"], ["1", "SHARD", "x"]):
+        assert error_of(c("DEBUG", "KILL", *wrong)), wrong
+
+
+def test_who_is_killed_in_the_middle_leaves_nothing_behind(server):
+    c = server.client()
+    for _ in range(40):
+        victims = [server.client() for _ in range(4)]
+        for each in victims:
+            assert each("PING") == "PONG"
+        for number, each in enumerate(victims):
+            each.raw([encode("SUBSCRIBE", "news"), encode("BLPOP", "list", "0"), encode("PSUBSCRIBE", "n*"),
+                      encode("PUBLISH", "news", "x") * 50][number])
+        while str(c("DEBUG", "KILL", "0", "CLIENT")) != "ERR no such actor":
+            pass
+        for each in victims:
+            while not each.at_end():
+                pass
+    eventually(lambda: pushers(c) == 0 and c("PUBSUB", "NUMPAT") == 0 and c("PUBSUB", "CHANNELS") == [],
+               "pushers and subscriptions go with their clients")
+    assert c("RPUSH", "list", "x") == 1 and c("LLEN", "list") == 1
+    assert c("CLIENT", "LIST").count(b"\n") == 1
+
+
+def test_sigterm_stops_in_order_and_in_time(server):
+    c, reading, deaf, waiting = (server.client() for _ in range(4))
+    value = b"v" * 1000000
+    assert c("SET", "k", value) == "OK"
+    for each in (reading, deaf, waiting):
+        assert each("PING") == "PONG"
+    waiting.send("BLPOP", "list", "0")
+    eventually(lambda: b"flags=b" in c("CLIENT", "LIST"), "it waits")
+    reading.raw(encode("SET", "brief", "v", "PX", "1") + (encode("GET", "k") + encode("INCR", "n")) * 50
+                + encode("INFO", "keyspace"))  # long after the first, since all that is between must be read
+    deaf.raw(encode("GET", "k") * 100)
+    begin = time.monotonic()
+    server.process.send_signal(signal.SIGTERM)
+
+    def refuses():
+        try:
+            server.client().close()
+        except ConnectionError:
+            return True
+        return False
+
+    # First the listener: nobody is accepted while the clients still get their replies.
+    eventually(refuses, "nobody is accepted any more")
+    # Then the clients, while the shards and the expiry are at work: one in the middle of a pipeline
+    # gets all of it, and what it has let expire is erased.
+    assert waiting.read() is None and waiting.at_end() and c.at_end()
+    assert reading.read() == "OK"
+    for i in range(50):
+        assert reading.read() == value and reading.read() == i + 1
+    assert b"keys=2,expires=0" in reading.read() and reading.at_end()
+    assert server.process.poll() is None, "it has not waited for the one that reads nothing"
+    # That one is given up in time, and the rest of the tree ends at once.
+    assert server.process.wait(timeout=120) == 0
+    assert time.monotonic() - begin < STOP_S
+
+
 def test_sigterm_while_shards_crash_ends_in_order(server):
     c = server.client()
     panics = 100
@@ -383,7 +520,7 @@ def main():
                 server.process.wait()
                 reader.join()
                 # What was asked for is no news.
-                news = [line for line in log if "DEBUG PANIC" not in line]
+                news = [line for line in log if "DEBUG PANIC" not in line and not line.endswith(": killed\n")]
                 if news:
                     print("stderr of the server:\n" + "".join(news), flush=True)
     print("panic_test: %d failed" % failed)
