@@ -22,9 +22,12 @@ using smarm::detail::relaxed;
 
 namespace {
 
-// What an idle connection reads with. A command or a short pipeline fits; more is read at once
-// after.
-constexpr std::size_t first_read = 1024;
+// What an idle connection reads with, on its stack: little, so that with all that may be called
+// there while it is parked (the poll of the driver has an array of 3 KiB) the stack stays within
+// its first page. One whose last requests came in more gets the larger buffer, into which a
+// pipeline fits; more than that is read at once after.
+constexpr std::size_t first_read = 256;
+constexpr std::size_t first_read_of_pipelines = 1024;
 // What is read at a time otherwise, unless a bulk string announced more.
 constexpr std::size_t read_min = std::size_t{16} << 10;
 constexpr std::size_t read_max = std::size_t{1} << 20;
@@ -126,12 +129,37 @@ smarm::deadline connection::idle_deadline() const {
   return std::chrono::seconds(timeout_s);
 }
 
+// fill_idle waits without a buffer of its own and takes one when something has come. Not inlined:
+// the frame of the caller must not hold either array.
+template <std::size_t Size>
+[[gnu::noinline]] bool connection::fill_idle() {
+  std::array<char, Size> first;
+  const auto got =
+      client_->stream.read_some(as_writable(first.data(), first.size()),
+                                is_subscribed() ? smarm::deadline::never() : idle_deadline_);
+  if (got.value_or(0) == 0) return false;
+  pipelines_ = *got >= first_read;
+  exchange_ = server_.exchanges().take();
+  std::string& input = exchange_->input;
+  input.assign(first.data(), *got);
+  if (*got < Size) return true;
+  // There is probably more. The end, if that is what comes, will be seen by the next read.
+  input.resize_and_overwrite(Size + read_min, [&](char* begin, std::size_t) {
+    const auto more =
+        client_->stream.read_some(as_writable(begin + Size, read_min), smarm::deadline::from_ns(0));
+    return Size + more.value_or(0);
+  });
+  return true;
+}
+
 // fill waits for more input and reads it; false at the end of the connection.
 bool connection::fill() {
   if (!is_subscribed() && idle_deadline_.is_never() != (server_.config().timeout_s() == 0)) {
     idle_deadline_ = idle_deadline();  // CONFIG SET timeout has switched it on or off
   }
-  if (exchange_ == nullptr) return fill_idle();
+  if (exchange_ == nullptr) {
+    return pipelines_ ? fill_idle<first_read_of_pipelines>() : fill_idle<first_read>();
+  }
   std::string& input = exchange_->input;
   const std::size_t had = input.size();
   const std::size_t missing = parser_.missing(had);
@@ -148,26 +176,6 @@ bool connection::fill() {
     return had + got.value_or(0);
   });
   return got.value_or(0) > 0;
-}
-
-// fill_idle waits without a buffer of its own and takes one when something has come.
-bool connection::fill_idle() {
-  std::array<char, first_read> first;
-  const auto got =
-      client_->stream.read_some(as_writable(first.data(), first.size()),
-                                is_subscribed() ? smarm::deadline::never() : idle_deadline_);
-  if (got.value_or(0) == 0) return false;
-  exchange_ = server_.exchanges().take();
-  std::string& input = exchange_->input;
-  input.assign(first.data(), *got);
-  if (*got < first_read) return true;
-  // There is probably more. The end, if that is what comes, will be seen by the next read.
-  input.resize_and_overwrite(first_read + read_min, [&](char* begin, std::size_t) {
-    const auto more = client_->stream.read_some(as_writable(begin + first_read, read_min),
-                                                smarm::deadline::from_ns(0));
-    return first_read + more.value_or(0);
-  });
-  return true;
 }
 
 void connection::serve_input() {

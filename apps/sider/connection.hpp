@@ -64,6 +64,7 @@ class connection {
 
   // connection.cpp: the rounds
   [[nodiscard]] bool fill();
+  template <std::size_t Size>
   [[nodiscard]] bool fill_idle();
   [[nodiscard]] smarm::deadline idle_deadline() const;
   void serve_input();
@@ -132,6 +133,7 @@ class connection {
   smarm::monitor_handle pusher_;            // watches the pusher
   std::minstd_rand random_;
   smarm::deadline idle_deadline_;  // when a client that sends no command is closed
+  bool pipelines_ = false;         // its last requests filled the small buffer
   bool closing_ = false;           // no further command is run; replies are still written
 };
 
