@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <exception>
 #include <limits>
 #include <new>
 #include <span>
@@ -118,6 +119,9 @@ void connection::run() {
 connection::~connection() {
   if (subscriber_ == nullptr) return;
   const smarm::stop_shield shield;  // a stop must not throw out of a destructor
+  // Of a connection that crashes or is killed nothing more is written: its client may be one that
+  // takes nothing, and the pusher would wait for it for a minute.
+  if (std::uncaught_exceptions() > 0) server_.clients().close(*client_);
   server_.hub().forget(*subscriber_);
   subscriber_->queue.finish();
   if (pusher_) static_cast<void>(pusher_.recv());

@@ -297,6 +297,18 @@ def test_a_pusher_that_crashes_takes_its_client_only(server):
         eventually(lambda: pushers(c) == 0 and c("PUBSUB", "NUMPAT") == 0, "the others leave")
 
 
+def test_a_subscriber_that_reads_nothing_goes_at_once_when_it_is_killed(server):
+    c = server.client()
+    deaf, number = subscriber(server)
+    for _ in range(3):  # more than the sockets hold, so its pusher waits for room
+        assert c("PUBLISH", "news", b"m" * 8000000) == 1
+    begin = time.monotonic()
+    assert c("DEBUG", "KILL", "0", "CLIENT") == b"client %d" % number
+    assert time.monotonic() - begin < 10 and c("CLIENT", "LIST").count(b"\n") == 1
+    eventually(lambda: pushers(c) == 0, "its pusher has gone")
+    deaf.close()
+
+
 def test_whoever_is_killed_only_his_client_goes(server):
     c, idle = server.client(), server.client()
     assert idle("PING") == "PONG"
