@@ -5,14 +5,17 @@
 //   - after unlink no signal of that link comes, and one that came before is in the mailbox;
 //   - one that links while the other unlinks: the halves agree;
 //   - both end at once: nothing is left, each half is freed once;
+//   - two that link to each other at once have one link, and one unlink takes it away;
 //   - a signal wakes a receive that waits for it; one that cannot be trapped ends it with its
-//     reason.
+//     reason, and of several the first stands, but for a kill;
+//   - a normal end is told to those only who trap exits, and to oneself.
 // Actors are model threads (tests/model/actors.hpp); their exit is tests/model/exits.hpp.
 // Outside: more than two actors, tables that grow, the exit's pauses.
 #include <optional>
 
 #include <smarm/link.hpp>
 #include <smarm/mailbox.hpp>
+#include <smarm/this_actor.hpp>
 
 #include "actor/actor_box.hpp"
 #include "tests/model/actors.hpp"
@@ -140,6 +143,83 @@ PROTOCOL(link_of_one_against_unlink_of_the_other) {
   finish(of.first, exit_reason::normal());
 }
 
+PROTOCOL(link_of_both_at_once) {
+  stage here;
+  two_actors of;
+  const pid first = of.first.who();
+  const pid second = of.second.who();
+  here.run(of.first, [&] {
+    here.run(of.second, [&] {
+      model::parallel(
+          [&] {
+            under_model::run_as(&of.first);
+            model::expect(link(second).has_value(), "it lives");
+            under_model::run_as(nullptr);
+          },
+          [&] {
+            under_model::run_as(&of.second);
+            model::expect(link(first).has_value(), "it lives");
+            under_model::run_as(nullptr);
+          });
+      under_model::run_as(&of.first);
+      model::expect(is_linked(second), "linked");
+      unlink(second);
+      model::expect(!is_linked(second), "and no more");
+      under_model::run_as(&of.second);
+      model::expect(!is_linked(first), "it was one link");
+    });
+  });
+  finish(of.second, exit_reason::normal());
+  finish(of.first, exit_reason::normal());
+}
+
+// One after the other: who is linked twice, or to himself, and whose peer ends in good order.
+PROTOCOL(link_of_a_normal_end) {
+  stage here;
+  two_actors of;
+  const pid first = of.first.who();
+  const pid second = of.second.who();
+  const ending how = here.run(of.first, [&] {
+    model::expect(link(first).has_value() && !is_linked(first), "nobody is tied to himself");
+    unlink(second);
+    model::expect(link(second).has_value() && link(second).has_value(), "it lives");
+    model::expect(is_linked(second), "linked");
+    here.run(of.second, [] {});
+    finish(of.second, exit_reason::normal());
+    under_model::run_as(&of.first);
+    model::expect(!is_linked(second), "the link has gone with the other end");
+    detail::stop_point();
+    model::expect(!link(second).has_value(), "nobody is there, and an error says so");
+    trap_exit(true);
+    model::expect(link(second).has_value(), "who traps exits gets a signal in its place");
+    model::expect(receive<exit_signal>() == exit_signal{second, exit_reason::noproc()});
+    model::expect(!is_linked(second) && mailbox_size() == 0, "once");
+  });
+  model::expect(how == ending::normal, "a normal end ends nobody else");
+  finish(of.first, last_words());
+}
+
+PROTOCOL(link_of_a_normal_end_that_is_trapped) {
+  stage here;
+  two_actors of;
+  const pid second = of.second.who();
+  model::parallel(
+      [&] {
+        here.run(of.first, [&] {
+          trap_exit(true);
+          static_cast<void>(link(second));
+          const exit_signal heard = receive<exit_signal>();
+          model::expect(heard.from == second, "who it was");
+          model::expect(heard.reason.is_normal() || heard.reason == exit_reason::noproc());
+        });
+        finish(of.first, last_words());
+      },
+      [&] {
+        here.run(of.second, [] {});
+        finish(of.second, exit_reason::normal());
+      });
+}
+
 PROTOCOL(link_of_two_that_end_at_once) {
   stage here;
   two_actors of;
@@ -175,6 +255,89 @@ PROTOCOL(exit_signal_against_trap) {
         finish(of.first, last_words());
       },
       [&] { exit(of.first.who(), last_words()); });
+  run_and_end(here, of.second);
+}
+
+// reason_of_stop is what the exit would report.
+exit_reason reason_of_stop(actor& who) {
+  return who.extension.load(detail::relaxed)->stop_reason();
+}
+
+PROTOCOL(exit_signals_in_turn) {
+  stage here;
+  two_actors of;
+  const pid first = of.first.who();
+  bool went_on = false;
+  const ending how = here.run(of.first, [&] {
+    under_model::run_as(nullptr);
+    exit(first, exit_reason::normal());
+    under_model::run_as(&of.first);
+    detail::stop_point();
+    under_model::run_as(nullptr);
+    exit(first, last_words());
+    exit(first, exit_reason::noproc());
+    model::expect(reason_of_stop(of.first) == last_words(), "the first reason stands");
+    kill(first);
+    under_model::run_as(&of.first);
+    model::expect(reason_of_stop(of.first).is_killed(), "but for a kill");
+    went_on = true;
+    detail::stop_point();
+    went_on = false;
+  });
+  model::expect(how == ending::stopped && went_on, "a normal signal ends nobody, the others do");
+  finish(of.first, exit_reason::killed());
+  run_and_end(here, of.second);
+}
+
+PROTOCOL(exit_signal_to_oneself) {
+  stage here;
+  two_actors of;
+  bool went_on = false;
+  const ending how = here.run(of.first, [&] {
+    trap_exit(true);
+    exit(self(), exit_reason::normal());
+    model::expect(receive<exit_signal>() == exit_signal{self(), exit_reason::normal()});
+    model::expect(trap_exit(false), "it trapped them");
+    exit(self(), exit_reason::normal());
+    went_on = true;
+  });
+  model::expect(how == ending::stopped && !went_on, "ends it there");
+  model::expect(reason_of_stop(of.first).is_normal(), "with its reason");
+  finish(of.first, exit_reason::normal());
+  went_on = false;
+  here.run(of.second, [&] {
+    kill(self());
+    went_on = true;
+  });
+  model::expect(!went_on, "a kill of oneself too");
+  finish(of.second, exit_reason::killed());
+}
+
+PROTOCOL(exit_kill_against_receive) {
+  stage here;
+  two_actors of;
+  model::parallel(
+      [&] {
+        const ending how = here.run(of.first, [] {
+          trap_exit(true);
+          static_cast<void>(receive<exit_signal>());
+        });
+        model::expect(how == ending::stopped, "a kill cannot be trapped");
+        model::expect(reason_of_stop(of.first).is_killed(), "and says so");
+        finish(of.first, exit_reason::killed());
+      },
+      [&] { kill(of.first.who()); });
+  run_and_end(here, of.second);
+}
+
+PROTOCOL(exit_kill_against_exit) {
+  stage here;
+  two_actors of;
+  model::parallel([&] { run_and_end(here, of.first); },
+                  [&] {
+                    kill(of.first.who());
+                    exit(of.first.who(), last_words());
+                  });
   run_and_end(here, of.second);
 }
 

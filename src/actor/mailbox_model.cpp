@@ -4,9 +4,13 @@
 //   - a message that was sent is received, or left to be destroyed once: no receive sleeps on it;
 //   - a receive that gives up leaves the message for the next one;
 //   - a message sent while the receiver ends is refused, or destroyed with it;
-//   - a monitor tells once, and never after demonitor.
+//   - what one sender sends comes in its order;
+//   - what does not fit stays, in its order, and wakes nobody for good;
+//   - a bounded mailbox takes no more than its bound from two at once;
+//   - a monitor tells once, and never after demonitor;
+//   - nothing comes by an alias after unalias, after its one message, or after its monitor.
 // Actors are model threads (tests/model/actors.hpp); their exit is tests/model/exits.hpp.
-// Outside: patterns (they are the receiver's alone), aliases but for one, bounds.
+// Outside: three senders and more, predicates that throw.
 #include <smarm/mailbox.hpp>
 
 #include "tests/model/actors.hpp"
@@ -71,6 +75,104 @@ PROTOCOL(mailbox_deadline_against_send) {
         finish(receiver, exit_reason::normal());
       },
       [&] { send(who, 7); }, [&] { here.fire_due(soon); });
+}
+
+PROTOCOL(mailbox_order_of_one_sender) {
+  stage here;
+  actor receiver;
+  stage::introduce(receiver, 1);
+  with_box(receiver);
+  const pid who = receiver.who();
+  model::parallel(
+      [&] {
+        here.run(receiver, [] {
+          model::expect(receive<int>() == 1 && receive<int>() == 2, "in their order");
+        });
+        finish(receiver, exit_reason::normal());
+      },
+      [&] {
+        send(who, 1);
+        send(who, 2);
+      });
+}
+
+PROTOCOL(mailbox_what_does_not_fit_against_receive) {
+  stage here;
+  actor receiver;
+  stage::introduce(receiver, 1);
+  with_box(receiver);
+  const pid who = receiver.who();
+  model::parallel(
+      [&] {
+        here.run(receiver, [] {
+          model::expect(receive<long>() == 2, "the one that fits");
+          model::expect(receive<int>() == 1, "what did not fit stayed");
+        });
+        finish(receiver, exit_reason::normal());
+      },
+      [&] {
+        send(who, 1);
+        send(who, 2L);
+      });
+}
+
+// The receiver's walk, one step after the other: which is taken, and what stays in which order.
+PROTOCOL(mailbox_oldest_that_fits) {
+  stage here;
+  actor receiver;
+  stage::introduce(receiver, 1);
+  here.run(receiver, [&] {
+    const pid who = receiver.who();
+    const auto now = deadline::from_ns(0);
+    model::expect(mailbox_size() == 0, "nothing is there");
+    send(who, 1);
+    send(who, 2);
+    send(who, 3L);
+    model::expect(receive_until<long>(now).value_or(0) == 3, "the last one");
+    send(who, 4);
+    send(who, 5L);
+    model::expect(mailbox_size() == 4, "four are left");
+    const auto even = [](const int& value) { return value % 2 == 0; };
+    model::expect(receive(when(even, [](int value) { return value; })) == 2,
+                  "the first even one, from the middle");
+    const auto by_either = [&] {
+      return receive([](long value) { return static_cast<int>(value) * 10; },
+                     [](int value) { return value; }, after(now, [] { return -1; }));
+    };
+    model::expect(by_either() == 1 && by_either() == 4 && by_either() == 50, "the oldest first");
+    model::expect(by_either() == -1 && mailbox_size() == 0, "and then none");
+  });
+  finish(receiver, exit_reason::normal());
+}
+
+PROTOCOL(mailbox_bounded_against_two_senders) {
+  stage here;
+  actor receiver;
+  stage::introduce(receiver, 1);
+  const pid who = receiver.who();
+  here.run(receiver, [&] {
+    limit_mailbox(1);
+    delivery first{};
+    delivery second{};
+    model::parallel([&] { first = send(who, 1); }, [&] { second = send(who, 2); });
+    under_model::run_as(&receiver);
+    model::expect((first == delivery::sent) != (second == delivery::sent), "one has room");
+    model::expect((first == delivery::full) != (second == delivery::full), "the other is told");
+    model::expect(receive<int>() == (first == delivery::sent ? 1 : 2), "what was sent");
+    model::expect(send(who, 3) == delivery::sent, "there is room again");
+  });
+  finish(receiver, exit_reason::normal());
+}
+
+PROTOCOL(mailbox_of_two_that_make_it) {
+  stage here;
+  actor receiver;
+  stage::introduce(receiver, 1);
+  const pid who = receiver.who();
+  model::parallel([&] { model::expect(send(who, 1) == delivery::sent, "it lives"); },
+                  [&] { model::expect(send(who, 2) == delivery::sent, "it lives"); });
+  here.run(receiver, [] { model::expect(receive<int>() + receive<int>() == 3, "both"); });
+  finish(receiver, exit_reason::normal());
 }
 
 PROTOCOL_WITH(mailbox_stop_against_send, SAMPLED_IN_THE_SUITE) {
@@ -172,6 +274,113 @@ PROTOCOL(mailbox_reply_alias_against_down) {
     model::expect(receive_until<int>(deadline::from_ns(0)).has_value(), "the reply");
     model::expect(!receive_until<int>(deadline::from_ns(0)).has_value(), "and no second one");
     static_cast<void>(result);
+  });
+  finish(watcher, exit_reason::normal());
+}
+
+// The answer comes before the end: there is no down.
+PROTOCOL(mailbox_reply_ends_the_monitor) {
+  stage here;
+  actor watcher;
+  actor child;
+  stage::introduce(watcher, 1);
+  stage::introduce(child, 2);
+  with_box(watcher);
+  const pid who = child.who();
+  here.run(watcher, [&] {
+    auto [watch, to] = monitor_with_alias(who, alias_use::reply_demonitor);
+    model::parallel(
+        [&] {
+          under_model::run_as(&watcher);
+          const bool replied = receive([](int) { return true; }, [](const down&) { return false; });
+          model::expect(replied, "the reply");
+          under_model::run_as(nullptr);
+        },
+        [&, to = to] {
+          here.run(child, [&] { send(to, 7); });
+          finish(child, exit_reason::shutdown());
+        });
+    model::expect(mailbox_size() == 0, "after it no down comes");
+    model::expect(send(to, 8) == delivery::no_such_actor, "and nothing else");
+  });
+  finish(watcher, exit_reason::normal());
+}
+
+PROTOCOL(mailbox_unalias_against_send) {
+  stage here;
+  actor receiver;
+  stage::introduce(receiver, 1);
+  here.run(receiver, [&] {
+    const alias kept = make_alias();
+    const alias once = make_alias(alias_use::reply);
+    bool was_in_use = false;
+    std::size_t messages = 0;
+    delivery sent{};
+    model::parallel(
+        [&] {
+          under_model::run_as(&receiver);
+          was_in_use = unalias(once);
+          messages = mailbox_size();
+          under_model::run_as(nullptr);
+        },
+        [&] { sent = send(once, 7); });
+    model::expect((sent == delivery::sent) != was_in_use, "used, or taken back");
+    model::expect(mailbox_size() == messages, "none comes after unalias");
+    model::expect(send(once, 8) == delivery::no_such_actor, "nor later");
+    model::expect(send(kept, 9) == delivery::sent && send(kept, 9) == delivery::sent, "as often");
+    model::expect(!unalias(alias{{}, kept.id}) && unalias(kept) && !unalias(kept), "once");
+    model::expect(mailbox_size() == messages + 2, "all are there");
+  });
+  finish(receiver, exit_reason::normal());
+}
+
+PROTOCOL(mailbox_alias_ends_with_its_monitor) {
+  stage here;
+  actor watcher;
+  actor child;
+  stage::introduce(watcher, 1);
+  stage::introduce(child, 2);
+  with_box(watcher);
+  const pid who = child.who();
+  here.run(watcher, [&] {
+    const alias other = make_alias();
+    auto [watch, to] = monitor_with_alias(who, alias_use::any);
+    bool taken_off = false;
+    model::parallel(
+        [&, &watch = watch] {
+          under_model::run_as(&watcher);
+          taken_off = watch.demonitor();
+          under_model::run_as(nullptr);
+        },
+        [&] {
+          here.run(child, [] {});
+          finish(child, exit_reason::shutdown());
+        });
+    model::expect(send(to, 7) == delivery::no_such_actor, "it has gone with the monitor");
+    model::expect(!taken_off || mailbox_size() == 0, "and no down comes");
+    model::expect(send(other, 8) == delivery::sent, "the other stands");
+  });
+  finish(watcher, exit_reason::normal());
+}
+
+PROTOCOL(mailbox_flush_takes_its_own_down) {
+  stage here;
+  actor watcher;
+  actor child;
+  stage::introduce(watcher, 1);
+  stage::introduce(child, 2);
+  const pid who = child.who();
+  here.run(watcher, [&] {
+    const monitor_ref first = monitor(who, to_mailbox);
+    monitor_ref second = monitor(who, to_mailbox);
+    send(watcher.who(), 1);
+    here.run(child, [] {});
+    finish(child, exit_reason::shutdown());
+    under_model::run_as(&watcher);
+    model::expect(mailbox_size() == 3, "two downs and a message");
+    model::expect(!second.demonitor_and_flush() && mailbox_size() == 2, "its own is gone");
+    model::expect(receive<down>().ref == first.id(), "the other's is there");
+    model::expect(receive<int>() == 1 && mailbox_size() == 0, "and the message");
   });
   finish(watcher, exit_reason::normal());
 }

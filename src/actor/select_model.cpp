@@ -7,6 +7,7 @@
 // Actors are model threads (tests/model/actors.hpp). Outside: three sources and more, the choice
 // among several that are ready (here the first).
 #include <smarm/channel.hpp>
+#include <smarm/oneshot.hpp>
 #include <smarm/select.hpp>
 
 #include "tests/model/actors.hpp"
@@ -86,6 +87,53 @@ PROTOCOL_WITH(select_channel_and_mailbox, SAMPLED_IN_THE_SUITE) {
         finish(chooser, exit_reason::normal());
       },
       [&] { static_cast<void>(ends.tx.try_send(1)); }, [&] { send(who, 2); });
+}
+
+PROTOCOL(select_message_left_against_its_sender) {
+  stage here;
+  actor chooser;
+  stage::introduce(chooser, 1);
+  with_box(chooser);
+  const pid who = chooser.who();
+  auto ends = channel<int>();
+  model::parallel(
+      [&] {
+        here.run(chooser, [&] {
+          const int chosen = select(on(ends.rx, [](received v) { return v.value_or(0); }),
+                                    on_message([](int v) { return v; }));
+          if (chosen == 1) {
+            model::expect(receive<int>() == 2, "what comes later is received");
+          } else {
+            model::expect(chosen == 2 && ends.rx.recv().value_or(0) == 1, "likewise");
+          }
+        });
+        finish(chooser, exit_reason::normal());
+      },
+      [&] {
+        static_cast<void>(ends.tx.try_send(1));
+        send(who, 2);
+      });
+}
+
+PROTOCOL(select_oneshot_left_against_its_sender) {
+  stage here;
+  actor chooser;
+  auto answer = oneshot<int>();
+  auto ends = channel<int>();
+  model::parallel(
+      [&] {
+        here.run(chooser, [&] {
+          const int chosen = select(on(answer.rx, [](received v) { return v.value_or(0); }),
+                                    on(ends.rx, [](received v) { return v.value_or(0); }));
+          if (chosen == 1) {
+            model::expect(answer.rx.recv().value_or(0) == 2, "what comes later is received");
+          } else {
+            model::expect(chosen == 2 && ends.rx.recv().value_or(0) == 1, "likewise");
+          }
+        });
+      },
+      [&] { static_cast<void>(ends.tx.try_send(1)); },
+      [&] { static_cast<void>(answer.tx.send(2)); });
 }
 
 PROTOCOL(select_deadline_against_a_sender) {

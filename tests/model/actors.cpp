@@ -238,6 +238,12 @@ bool is_actor() noexcept { return under_model::current() != nullptr; }
 
 pid self() { return under_model::current()->who(); }
 
+std::expected<void, no_such_actor> request_stop(pid who) noexcept {
+  detail::slot* const found = detail::find_slot(who);
+  if (found != nullptr && detail::stop_slot(*found, who.generation)) return {};
+  return std::unexpected(no_such_actor{who});
+}
+
 void yield() { detail::stop_point(); }
 
 }  // namespace smarm

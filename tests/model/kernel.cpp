@@ -144,17 +144,14 @@ bool kernel::is_closed() noexcept {
 }
 
 int kernel::control(int operation, std::uint32_t events, std::uint64_t data) noexcept {
-  int result = 0;
-  update([&](state& now) {
-    result = 0;
-    if (now.closed) {
-      result = -EBADF;
-    } else if (operation == EPOLL_CTL_ADD && now.registered) {
-      result = -EEXIST;
-    } else if (operation != EPOLL_CTL_ADD && !now.registered) {
-      result = -ENOENT;
-    }
-    if (result != 0) return;
+  // By the state that the call has met: a run that is repeated changes nothing again.
+  const auto refusal = [operation](const state& met) {
+    if (met.closed) return -EBADF;
+    if (operation == EPOLL_CTL_ADD) return met.registered ? -EEXIST : 0;
+    return met.registered ? 0 : -ENOENT;
+  };
+  return refusal(update([&](state& now) {
+    if (refusal(now) != 0) return;
     now.registered = operation != EPOLL_CTL_DEL;
     now.registration = detail::epoll_set::registration_of(data);
     now.one_shot = (events & EPOLLONESHOT) != 0;
@@ -162,8 +159,7 @@ int kernel::control(int operation, std::uint32_t events, std::uint64_t data) noe
     now.wants_out = (events & EPOLLOUT) != 0;
     now.pending_in = now.wants_in && now.bytes != 0;
     now.pending_out = now.wants_out && now.room;
-  });
-  return result;
+  }));
 }
 
 long kernel::receive() noexcept {
