@@ -285,8 +285,16 @@ PROTOCOL(exit_signals_in_turn) {
     went_on = false;
   });
   model::expect(how == ending::stopped && went_on, "a normal signal ends nobody, the others do");
+  went_on = false;
+  here.run(of.second, [&] {
+    under_model::stop(of.second);
+    exit(first, last_words());
+    kill(first);
+    went_on = true;
+  });
+  model::expect(went_on, "who sends a signal to others comes to no stop point");
   finish(of.first, exit_reason::killed());
-  run_and_end(here, of.second);
+  finish(of.second, last_words());
 }
 
 PROTOCOL(exit_signal_to_oneself) {

@@ -3,7 +3,7 @@
 // Proves, for one receiver and one or two who send:
 //   - a message that was sent is received, or left to be destroyed once: no receive sleeps on it;
 //   - a receive that gives up leaves the message for the next one;
-//   - a message sent while the receiver ends is refused, or destroyed with it;
+//   - a message sent while the receiver ends is refused, or destroyed with it, before the news;
 //   - what one sender sends comes in its order;
 //   - what does not fit stays, in its order, and wakes nobody for good;
 //   - a bounded mailbox takes no more than its bound from two at once;
@@ -11,8 +11,13 @@
 //   - nothing comes by an alias after unalias, after its one message, or after its monitor.
 // Actors are model threads (tests/model/actors.hpp); their exit is tests/model/exits.hpp.
 // Outside: three senders and more, predicates that throw.
-#include <smarm/mailbox.hpp>
+#include <utility>
 
+#include <smarm/channel.hpp>
+#include <smarm/mailbox.hpp>
+#include <smarm/select.hpp>
+
+#include "sched/exit_hook.hpp"
 #include "tests/model/actors.hpp"
 #include "tests/model/exits.hpp"
 #include "tests/model/protocol.hpp"
@@ -139,7 +144,9 @@ PROTOCOL(mailbox_oldest_that_fits) {
       return receive([](long value) { return static_cast<int>(value) * 10; },
                      [](int value) { return value; }, after(now, [] { return -1; }));
     };
-    model::expect(by_either() == 1 && by_either() == 4 && by_either() == 50, "the oldest first");
+    model::expect(by_either() == 1, "the oldest first");
+    send(who, 6);
+    model::expect(by_either() == 4 && by_either() == 50 && by_either() == 6, "and so on");
     model::expect(by_either() == -1 && mailbox_size() == 0, "and then none");
   });
   finish(receiver, exit_reason::normal());
@@ -160,6 +167,10 @@ PROTOCOL(mailbox_bounded_against_two_senders) {
     model::expect((first == delivery::full) != (second == delivery::full), "the other is told");
     model::expect(receive<int>() == (first == delivery::sent ? 1 : 2), "what was sent");
     model::expect(send(who, 3) == delivery::sent, "there is room again");
+    auto ends = channel<int>();
+    const int chosen =
+        select(on(ends.rx, [](auto) { return 0; }), on_message([](int value) { return value; }));
+    model::expect(chosen == 3 && send(who, 4) == delivery::sent, "for whoever takes it");
   });
   finish(receiver, exit_reason::normal());
 }
@@ -197,6 +208,20 @@ PROTOCOL(mailbox_exit_against_send) {
   model::parallel(
       [&] {
         here.run(receiver, [] { static_cast<void>(mailbox_size()); });
+        finish(receiver, exit_reason::normal());
+      },
+      [&] { send(who, 7); });
+}
+
+// The receiver makes no mailbox itself: the sender's is the first hook that it has.
+PROTOCOL(mailbox_first_message_against_exit) {
+  stage here;
+  actor receiver;
+  stage::introduce(receiver, 1);
+  const pid who = receiver.who();
+  model::parallel(
+      [&] {
+        here.run(receiver, [] {});
         finish(receiver, exit_reason::normal());
       },
       [&] { send(who, 7); });
@@ -347,16 +372,16 @@ PROTOCOL(mailbox_alias_ends_with_its_monitor) {
     auto [watch, to] = monitor_with_alias(who, alias_use::any);
     bool taken_off = false;
     model::parallel(
-        [&, &watch = watch] {
+        [&, &watch = watch, to = to] {
           under_model::run_as(&watcher);
           taken_off = watch.demonitor();
+          model::expect(send(to, 7) == delivery::no_such_actor, "it has gone with the monitor");
           under_model::run_as(nullptr);
         },
         [&] {
           here.run(child, [] {});
           finish(child, exit_reason::shutdown());
         });
-    model::expect(send(to, 7) == delivery::no_such_actor, "it has gone with the monitor");
     model::expect(!taken_off || mailbox_size() == 0, "and no down comes");
     model::expect(send(other, 8) == delivery::sent, "the other stands");
   });
@@ -373,16 +398,77 @@ PROTOCOL(mailbox_flush_takes_its_own_down) {
   here.run(watcher, [&] {
     const monitor_ref first = monitor(who, to_mailbox);
     monitor_ref second = monitor(who, to_mailbox);
+    monitor_ref third = monitor(who, to_mailbox);
     send(watcher.who(), 1);
     here.run(child, [] {});
     finish(child, exit_reason::shutdown());
     under_model::run_as(&watcher);
-    model::expect(mailbox_size() == 3, "two downs and a message");
-    model::expect(!second.demonitor_and_flush() && mailbox_size() == 2, "its own is gone");
-    model::expect(receive<down>().ref == first.id(), "the other's is there");
-    model::expect(receive<int>() == 1 && mailbox_size() == 0, "and the message");
+    model::expect(mailbox_size() == 4, "three downs and a message");
+    model::expect(!second.demonitor_and_flush() && mailbox_size() == 3, "its own is gone");
+    model::expect(!third.demonitor_and_flush() && mailbox_size() == 2, "and the next one's");
+    send(watcher.who(), 2);
+    model::expect(receive<down>().ref == first.id(), "the first one's is there");
+    model::expect(receive<int>() == 1 && receive<int>() == 2, "and the messages");
+    model::expect(mailbox_size() == 0, "no more");
   });
   finish(watcher, exit_reason::normal());
+}
+
+// An alias for many messages leaves the monitor in place, and goes with it.
+PROTOCOL(mailbox_down_ends_the_alias) {
+  stage here;
+  actor watcher;
+  actor child;
+  stage::introduce(watcher, 1);
+  stage::introduce(child, 2);
+  const pid who = child.who();
+  here.run(watcher, [&] {
+    auto [watch, to] = monitor_with_alias(who, alias_use::any);
+    model::expect(send(to, 7) == delivery::sent && send(to, 8) == delivery::sent, "as often");
+    here.run(child, [] {});
+    finish(child, exit_reason::shutdown());
+    under_model::run_as(&watcher);
+    model::expect(receive<down>().ref == watch.id(), "the monitor stood");
+    model::expect(receive<int>() == 7 && receive<int>() == 8, "the messages");
+    model::expect(send(to, 9) == delivery::no_such_actor, "and no more");
+  });
+  finish(watcher, exit_reason::normal());
+}
+
+// noted is a message that says when it is destroyed.
+struct noted {
+  explicit noted(bool& to) noexcept : gone(&to) {}
+  noted(noted&& from) noexcept : gone(std::exchange(from.gone, nullptr)) {}
+  noted& operator=(noted&&) = delete;
+  ~noted() {
+    if (gone != nullptr) *gone = true;
+  }
+
+  bool* gone;
+};
+
+struct last_look final : detail::exit_hook {
+  explicit last_look(const bool& at) noexcept : at_(at) {}
+  void on_exit(pid, const exit_reason&) noexcept override {
+    model::expect(at_, "before anybody is told of the end");
+  }
+
+ private:
+  const bool& at_;
+};
+
+PROTOCOL(mailbox_what_is_left_goes_before_the_news) {
+  stage here;
+  actor receiver;
+  stage::introduce(receiver, 1);
+  bool gone = false;
+  auto* const hook = new last_look(gone);
+  model::expect(detail::add_exit_hook(receiver.who(), *hook), "it lives");
+  hook->drop_reference();
+  send(receiver.who(), noted(gone));
+  here.run(receiver, [] {});
+  finish(receiver, exit_reason::normal());
+  model::expect(gone, "destroyed");
 }
 
 }  // namespace

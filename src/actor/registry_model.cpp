@@ -31,6 +31,12 @@ void settle_in_runtime(actor& who, std::uint32_t number) {
   under_model::run_as(nullptr);
 }
 
+// registered_names leaves those out who have ended; this does not.
+void expect_nothing_left() {
+  const detail::name_table& names = detail::shared().names;
+  model::expect(names.by_name.empty() && names.by_pid.empty(), "nothing is left behind");
+}
+
 PROTOCOL(registry_release_against_down) {
   stage here;
   const under_model::shared_actors shared;
@@ -53,7 +59,8 @@ PROTOCOL(registry_release_against_down) {
         here.run(child, [] { static_cast<void>(register_name("name")); });
         finish(child, exit_reason::normal());
       });
-  model::expect(registered_names().empty(), "nothing is left behind");
+  model::expect(registered_names().empty());
+  expect_nothing_left();
 }
 
 PROTOCOL(registry_register_against_exit) {
@@ -79,7 +86,23 @@ PROTOCOL(registry_register_against_exit) {
         here.run(child, [] {});
         finish(child, exit_reason::normal());
       });
-  model::expect(registered_names().empty(), "nothing is left behind");
+  model::expect(registered_names().empty());
+  expect_nothing_left();
+}
+
+// Nobody takes the name afterwards: who gave it, or the exit, has to take it back.
+PROTOCOL(registry_register_against_exit_alone) {
+  stage here;
+  const under_model::shared_actors shared;
+  actor child;
+  settle_in_runtime(child, 1);
+  const pid who = child.who();
+  model::parallel([&] { static_cast<void>(register_name("name", who)); },
+                  [&] {
+                    here.run(child, [] {});
+                    finish(child, exit_reason::normal());
+                  });
+  expect_nothing_left();
 }
 
 PROTOCOL(registry_two_for_one_name) {
@@ -102,6 +125,9 @@ PROTOCOL(registry_two_for_one_name) {
   model::expect(name_of(loser).empty() && !whereis("another").has_value(), "and nothing else");
   const auto second_name = register_name("another", winner);
   model::expect(!second_name && second_name.error() == registry_error::already_named, "one name");
+  model::expect(register_name("another", loser).has_value(), "names differ");
+  model::expect(whereis("another") == loser && registered_names().size() == 2, "each is found");
+  model::expect(unregister_name("another") && whereis("name") == winner, "each by itself");
   model::expect(unregister_name("name") && !unregister_name("name"), "it is freed once");
   model::expect(!whereis("name").has_value() && name_of(winner).empty(), "and free");
   model::expect(register_name("name", loser).has_value(), "for the other one");
@@ -109,7 +135,8 @@ PROTOCOL(registry_two_for_one_name) {
     here.run(*each, [] {});
     finish(*each, exit_reason::normal());
   }
-  model::expect(registered_names().empty(), "nothing is left behind");
+  model::expect(registered_names().empty());
+  expect_nothing_left();
 }
 
 PROTOCOL(registry_unregister_against_exit) {
@@ -133,7 +160,8 @@ PROTOCOL(registry_unregister_against_exit) {
   model::expect(whereis("name") == who, "the end of the one leaves the other's name alone");
   here.run(other, [] {});
   finish(other, exit_reason::normal());
-  model::expect(registered_names().empty(), "nothing is left behind");
+  model::expect(registered_names().empty());
+  expect_nothing_left();
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 // The exit here does what scheduler::publish_end does to hooks; actors are model threads
 // (tests/model/actors.hpp).
 //
-// Outside: the mailbox; a server that keeps more than one answered cell.
+// Outside: requests in the mailbox; a server that keeps more than two answered cells.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,10 +18,12 @@
 
 #include <smarm/detail/value_type.hpp>
 
+#include "actor/actor_box.hpp"
 #include "actor/reply_cell.hpp"
 #include "base/raw_mutex.hpp"
 #include "sched/exit_hook_list.hpp"
 #include "tests/model/actors.hpp"
+#include "tests/model/exits.hpp"
 #include "tests/model/parcel.hpp"
 #include "tests/model/protocol.hpp"
 
@@ -213,6 +215,31 @@ PROTOCOL(reply_by_the_server_against_a_caller_that_goes) {
   actor server;
   reply_cell& cell = call(server);
   model::parallel([&] { cell.drop_caller(); }, [&] { answer_oneself(server, cell); });
+}
+
+// A server keeps what it has answered until it looks for more messages, or ends.
+PROTOCOL(reply_by_a_server_that_looks_and_ends) {
+  stage here;
+  actor server;
+  stage::introduce(server, 1);
+  under_model::with_box(server);
+  reply_cell* const cells[] = {&call(server), &call(server), &call(server)};
+  model::parallel(
+      [&] {
+        here.run(server, [&] {
+          auto& box = static_cast<actor_box&>(*extension_of_self());
+          for (reply_cell* const cell : cells) {
+            ::new (cell->place()) value(std::make_unique<parcel>(7));
+            static_cast<void>(cell->send());
+            box.note_answered(*cell);
+            if (cell == cells[1]) static_cast<void>(box.take_first(deadline::from_ns(0)));
+          }
+        });
+        under_model::finish(server, exit_reason::killed());
+      },
+      [&] { cells[1]->drop_caller(); });
+  cells[0]->drop_caller();
+  cells[2]->drop_caller();
 }
 
 PROTOCOL(reply_against_a_caller_that_goes) {

@@ -89,6 +89,28 @@ PROTOCOL_WITH(select_channel_and_mailbox, SAMPLED_IN_THE_SUITE) {
       [&] { static_cast<void>(ends.tx.try_send(1)); }, [&] { send(who, 2); });
 }
 
+PROTOCOL(select_message_against_its_sender) {
+  stage here;
+  actor chooser;
+  stage::introduce(chooser, 1);
+  with_box(chooser);
+  const pid who = chooser.who();
+  auto ends = channel<int>();
+  model::parallel(
+      [&] {
+        here.run(chooser, [&] {
+          const int chosen = select(on(ends.rx, [](received v) { return v.value_or(0); }),
+                                    on_message([](int v) { return v; }));
+          model::expect(chosen == 2 && receive<int>() == 3, "in their order");
+        });
+        finish(chooser, exit_reason::normal());
+      },
+      [&] {
+        send(who, 2);
+        send(who, 3);
+      });
+}
+
 PROTOCOL(select_message_left_against_its_sender) {
   stage here;
   actor chooser;

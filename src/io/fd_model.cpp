@@ -6,7 +6,7 @@
 //   - a deadline or a stop takes the waiter and the registration out, and leaves nothing that would
 //     harm the next one, whom the report then reaches;
 //   - two directions share a registration, and each is woken;
-//   - who waits when the descriptor is closed learns so.
+//   - who waits when the descriptor is closed learns so, also where its number comes again.
 // The kernel is that of tests/model/kernel.hpp, actors are model threads (tests/model/actors.hpp).
 // Outside: the table's chunks, a runtime whose set ends (abandon), errors of epoll_ctl but for a
 // closed descriptor, several schedulers that look while the thread does.
@@ -145,6 +145,26 @@ PROTOCOL(fd_close_against_wait) {
         unique_fd(the_fd).reset();
       },
       [&] { system.watch(); });
+}
+
+// The number is given out again at once: who waited does not wait for the next file.
+PROTOCOL(fd_close_and_reuse_against_wait) {
+  stage here;
+  kernel system;
+  actor reader;
+  model::parallel(
+      [&] {
+        here.run(reader, [&] {
+          const auto result = wait_for(fd_direction::read);
+          model::expect(!result && result.error() == std::errc::bad_file_descriptor,
+                        "who waits learns of the close");
+        });
+      },
+      [&] {
+        system.await_registration();
+        unique_fd(the_fd).reset();
+        system.reopen();
+      });
 }
 
 // Whenever the wait begins, also between the wake and the close of the descriptor.

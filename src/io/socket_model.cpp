@@ -5,6 +5,7 @@
 //   - a deadline or a stop that meets the report leaves the bytes to the next reader;
 //   - close ends the wait of a reader, the descriptor is closed once, by the last to leave, and no
 //     system call meets a closed one;
+//   - who waits by its number alone learns of the close, whenever it begins;
 //   - a handle of a socket that was closed does nothing to the next socket of that number.
 // The source is stream_socket.cpp and what is below; the kernel is that of tests/model/kernel.hpp.
 // Outside: errors and ends that the kernel reports, writes, passed descriptors, accept and connect.
@@ -15,6 +16,7 @@
 
 #include <smarm/detail/stream_socket.hpp>
 
+#include "io/fd_wait.hpp"
 #include "io/socket_wait.hpp"
 #include "tests/model/actors.hpp"
 #include "tests/model/kernel.hpp"
@@ -59,6 +61,22 @@ PROTOCOL(socket_read_against_report) {
         system.end_watch();
       },
       [&] { system.send(1); }, [&] { system.watch(); });
+}
+
+// Who waits by the number alone is told of the close, and so is who comes after it.
+PROTOCOL(socket_close_against_wait_by_number) {
+  stage here;
+  kernel system;
+  actor waiter;
+  actor late;
+  stream_socket socket = open();
+  const auto expect_closed = [] {
+    const auto result =
+        wait_fd(the_fd, fd_direction::read, deadline::never(), wait_reason::fd_readable);
+    model::expect(!result && result.error() == std::errc::bad_file_descriptor, "it is told");
+  };
+  model::parallel([&] { here.run(waiter, expect_closed); }, [&] { socket.close(); });
+  here.run(late, expect_closed);
 }
 
 PROTOCOL(socket_two_reads_against_reports) {

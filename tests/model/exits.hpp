@@ -39,6 +39,7 @@ inline void finish(actor& self, const exit_reason& why) {
     hooks.close(who, why);
     hooks.call_all(who, why);
   }
+  model::expect(self.extension.load(detail::relaxed) == nullptr, "the next one begins without");
   static_cast<void>(self.state.reclaim());
 }
 
