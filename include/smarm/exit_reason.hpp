@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,10 @@
 #include <smarm/term.hpp>
 
 namespace smarm {
+
+namespace detail {
+class captured_stack;
+}  // namespace detail
 
 enum class exit_kind : std::uint8_t {
   normal,        // its function returned, or it said so
@@ -35,9 +40,9 @@ class exit_reason {
  public:
   // A default exit reason is a normal one.
   exit_reason() noexcept {}
-  exit_reason(const exit_reason& other) noexcept : kind_(other.kind_) {
-    if (kind_ == exit_kind::error) {
-      std::construct_at(&error_, other.error_);
+  exit_reason(const exit_reason& other) noexcept : form_(other.form_) {
+    if (is_error()) {
+      share_error(other);
     } else if (other.detail_ != nullptr) {
       detail_ = share(*other.detail_);
     }
@@ -48,8 +53,8 @@ class exit_reason {
     return *this;
   }
   ~exit_reason() {
-    if (kind_ == exit_kind::error) {
-      std::destroy_at(&error_);
+    if (is_error()) {
+      drop_error();
     } else if (detail_ != nullptr) {
       drop(*detail_);
     }
@@ -71,13 +76,13 @@ class exit_reason {
   }
   [[nodiscard]] static exit_reason error(std::exception_ptr why) noexcept;
 
-  [[nodiscard]] exit_kind kind() const noexcept { return kind_; }
-  [[nodiscard]] bool is_normal() const noexcept { return kind_ == exit_kind::normal; }
-  [[nodiscard]] bool is_error() const noexcept { return kind_ == exit_kind::error; }
-  [[nodiscard]] bool is_stopped() const noexcept { return kind_ == exit_kind::stopped; }
-  [[nodiscard]] bool is_killed() const noexcept { return kind_ == exit_kind::killed; }
+  [[nodiscard]] exit_kind kind() const noexcept { return form_.kind; }
+  [[nodiscard]] bool is_normal() const noexcept { return form_.kind == exit_kind::normal; }
+  [[nodiscard]] bool is_error() const noexcept { return form_.kind == exit_kind::error; }
+  [[nodiscard]] bool is_stopped() const noexcept { return form_.kind == exit_kind::stopped; }
+  [[nodiscard]] bool is_killed() const noexcept { return form_.kind == exit_kind::killed; }
   // is_shutdown: with or without a detail.
-  [[nodiscard]] bool is_shutdown() const noexcept { return kind_ == exit_kind::shutdown; }
+  [[nodiscard]] bool is_shutdown() const noexcept { return form_.kind == exit_kind::shutdown; }
   // is_orderly: normal, or a shutdown: the ends that need no report and no restart of a transient
   // child.
   [[nodiscard]] bool is_orderly() const noexcept { return is_normal() || is_shutdown(); }
@@ -88,13 +93,24 @@ class exit_reason {
   [[nodiscard]] std::string type_name() const;
   // text is what() of that exception, where it is a std::exception; otherwise empty.
   [[nodiscard]] std::string text() const;
+  // stack is where that exception was thrown (or thrown again last): return addresses, the deepest
+  // function's first, 32 at most. Empty unless an error, where the exception did not end an actor
+  // by leaving its function or a server's handler, and where there was no memory to keep it.
+  // Any thread; valid as long as the reason or a copy of it.
+  [[nodiscard]] std::span<void* const> stack() const noexcept;
+  // stack_text is the same for people: a line a function, the deepest first, each ended by '\n':
+  // "parse(char const*) at source.cpp:12", or what of that is known, else module and offset. The
+  // first one of a process reads its debug information: tenths of a second for 10 MB. It is
+  // worked out on a thread of its own, for which the caller's scheduler waits, since the stack of
+  // an actor may be too small for it. Empty where stack() is, and where no thread can be had.
+  [[nodiscard]] std::string stack_text() const;
 
   // detail is what a custom reason is, or what a shutdown carries; null where there is none.
   [[nodiscard]] const term* detail() const noexcept;
   // is tells whether this is the user's reason atom(name).
   [[nodiscard]] bool is(std::string_view name) const noexcept {
     const term* const value = detail();
-    return kind_ == exit_kind::custom && value->is_atom(name);
+    return form_.kind == exit_kind::custom && value->is_atom(name);
   }
 
   // to_term is the reason as a term: an atom, {shutdown,Detail}, {error,Type,Text} for an
@@ -107,26 +123,39 @@ class exit_reason {
 
   friend bool operator==(const exit_reason& left, const exit_reason& right) noexcept;
 
-  // swap trades the two reasons; both pointers are one word that may be moved as bytes.
+  // swap trades the two reasons; what they hold is one word that may be moved as bytes.
   void swap(exit_reason& other) noexcept;
 
  private:
+  friend class detail::captured_stack;
+
   // What shutdown and custom carry; counted by reference, so that copies cost no allocation and
   // a reason can be handed on at an actor's end whatever the state of memory.
   struct shared_term;
   static shared_term* share(shared_term& shared) noexcept;
   static void drop(shared_term& shared) noexcept;
 
-  explicit exit_reason(exit_kind kind) noexcept : kind_(kind) {}
+  void share_error(const exit_reason& other) noexcept;
+  void drop_error() noexcept;
+
+  explicit exit_reason(exit_kind kind) noexcept : form_{kind} {}
   exit_reason(exit_kind kind, const term& detail);
 
-  // Which member lives: error_ for errors, else detail_, which may be null.
+  // Which member lives: for errors error_, or traced_, which has the exception and its stack; else
+  // detail_, which may be null.
   union {
     std::exception_ptr error_;
+    detail::captured_stack* traced_;
     shared_term* detail_ = nullptr;
   };
-  exit_kind kind_ = exit_kind::normal;
+  struct form {
+    exit_kind kind = exit_kind::normal;
+    bool has_stack = false;
+  };
+  form form_;
 };
+
+static_assert(sizeof(exit_reason) == 16);
 
 // exit_request is what exit(reason) throws: it ends the actor with that reason, unless somebody
 // catches it on the way, as one may in Erlang. It is no std::exception, so handlers for errors let

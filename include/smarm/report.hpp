@@ -1,7 +1,7 @@
 // Reports: what servers, supervisors and failing actors have to say to those who run the system.
 //
 // They have the kinds that OTP's logger reports have, and go to one handler of the process, by
-// default a line each on standard error. Orderly ends (normal, shutdown) are no reports.
+// default by to_string on standard error. Orderly ends (normal, shutdown) are no reports.
 //
 // Sources: OTP's SASL error logging, "Supervisor Report", "Crash Report"; gen_server(3).
 #pragma once
@@ -41,6 +41,9 @@ struct report {
   std::string text = {};  // more, for people
 };
 
+// to_string is a line, and below it, where the reason is an error with a stack, that stack: a line
+// a function, indented (exit_reason::stack_text). A server_terminate has none, since the crash that
+// follows has it.
 [[nodiscard]] std::string to_string(const report& what);
 
 // report_handler is called by the actor that reports, on its scheduler. It may send; it should not

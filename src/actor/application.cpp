@@ -23,6 +23,7 @@
 #include <smarm/timer.hpp>
 
 #include "io/notify_socket.hpp"
+#include "sched/thrown.hpp"
 
 namespace smarm {
 
@@ -163,9 +164,10 @@ start_result start_tree(const std::function<start_result()>& start) {
     start_result started = start();
     if (started && !is_linked(*started)) (void)link(*started);
     return started;
+  } catch (const detail::stack_probe&) {
+    std::abort();
   } catch (const std::exception&) {
-    return std::unexpected(
-        start_error{start_error::what::failed, exit_reason::error(std::current_exception()), {}});
+    return std::unexpected(start_error{start_error::what::failed, detail::caught_reason(), {}});
   }
 }
 

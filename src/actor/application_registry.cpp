@@ -9,6 +9,7 @@
 //
 // Threads: the registry's actor; references ask it by application_request.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +25,7 @@
 
 #include "actor/child_stop.hpp"
 #include "actor/reports.hpp"
+#include "sched/thrown.hpp"
 
 namespace smarm {
 
@@ -57,8 +59,10 @@ start_result start_tree(const application_spec& spec) {
     return spec.start();
   } catch (const exit_request& request) {
     return failed(request.why);
+  } catch (const detail::stack_probe&) {
+    std::abort();
   } catch (const std::exception&) {
-    return failed(exit_reason::error(std::current_exception()));
+    return failed(detail::caught_reason());
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <smarm/report.hpp>
 
+#include "base/captured_stack.hpp"
 #include "base/raw_mutex.hpp"
 
 namespace smarm {
@@ -65,6 +66,8 @@ std::string to_string(const report& what) {
   }
   line += ": " + what.reason.message();
   if (!what.text.empty()) line += " (" + what.text + ")";
+  // A server's last words are followed at once by its actor's, which have the stack.
+  if (what.kind != report_kind::server_terminate) line += detail::indented_stack(what.reason);
   return line;
 }
 

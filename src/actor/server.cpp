@@ -24,6 +24,7 @@
 #include "base/clock.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/stop.hpp"
+#include "sched/thrown.hpp"
 
 namespace smarm {
 
@@ -41,8 +42,10 @@ std::optional<exit_reason> attempt(F& f) {
     throw;
   } catch (const exit_request& request) {
     return request.why;
+  } catch (const stack_probe&) {
+    std::abort();
   } catch (...) {
-    return exit_reason::error(std::current_exception());
+    return caught_reason();
   }
 }
 
@@ -178,8 +181,7 @@ void server_core::end() {
   run_terminate();
   const exit_reason why = *stopping_;
   if (!why.is_orderly()) report_end(why);
-  if (why.is_error()) std::rethrow_exception(why.exception());
-  if (!why.is_normal()) exit(why);
+  if (!why.is_normal()) exit(why);  // also an error, which so keeps its stack
 }
 
 void server_core::report_end(const exit_reason& why) {

@@ -28,6 +28,8 @@ class reports {
     return all;
   }
 
+  [[nodiscard]] std::vector<report> all() { return *seen_.lock(); }
+
  private:
   guarded<std::vector<report>> seen_;
   report_handler before_;

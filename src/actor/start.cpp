@@ -1,4 +1,5 @@
 // Starts that wait for the new actor's word.
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include "actor/reports.hpp"
 #include "sched/stop.hpp"
+#include "sched/thrown.hpp"
 
 namespace smarm {
 
@@ -49,9 +51,12 @@ void begin(starting& me, const std::string& name, const std::function<void(start
     throw;
   } catch (const detail::forced_stop&) {
     throw;
+  } catch (const detail::stack_probe&) {
+    std::abort();
   } catch (...) {
-    report_crash(exit_reason::error(std::current_exception()));
-    throw;
+    const exit_reason why = detail::caught_reason();
+    report_crash(why);
+    exit(why);  // thrown again it would lose its stack
   }
 }
 

@@ -2,6 +2,7 @@
 //
 // The order of what happens is OTP's, step by step; where this differs is said in supervisor.hpp.
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <iterator>
 #include <new>
@@ -18,6 +19,7 @@
 #include "actor/supervisor_core.hpp"
 #include "base/clock.hpp"
 #include "sched/stop.hpp"
+#include "sched/thrown.hpp"
 
 namespace smarm {
 
@@ -40,8 +42,10 @@ start_result call_start(const std::function<start_result()>& start) {
     throw;
   } catch (const exit_request& request) {
     return failed(request.why);
+  } catch (const stack_probe&) {
+    std::abort();
   } catch (...) {
-    return failed(exit_reason::error(std::current_exception()));
+    return failed(caught_reason());
   }
 }
 

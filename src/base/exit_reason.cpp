@@ -1,14 +1,17 @@
 // What an exit reason carries, and how it is told to people and to other languages.
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <smarm/exit_reason.hpp>
 
 #include "base/atomic.hpp"
+#include "base/captured_stack.hpp"
 
 namespace smarm {
 
@@ -41,6 +44,7 @@ std::string_view name_of(exit_kind kind) noexcept {
 // error_as calls f with the exception where it is a std::exception.
 template <class F>
 std::string error_as(const std::exception_ptr& error, F f) {
+  if (error == nullptr) return {};
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& e) {
@@ -51,6 +55,38 @@ std::string error_as(const std::exception_ptr& error, F f) {
 }
 
 }  // namespace
+
+namespace detail {
+
+captured_stack* captured_stack::make(std::span<void* const> frames, unsigned level) noexcept {
+  // malloc, because operator new throws within, also where it returns null.
+  void* const place = std::malloc(sizeof(captured_stack) + frames.size_bytes());
+  if (place == nullptr) return nullptr;
+  auto* const made = ::new (place) captured_stack(static_cast<std::uint32_t>(frames.size()), level);
+  std::ranges::copy(frames, reinterpret_cast<void**>(made + 1));  // SAFETY: as in frames()
+  return made;
+}
+
+exit_reason captured_stack::reason(std::exception_ptr why) noexcept {
+  error_ = std::move(why);
+  exit_reason made;
+  made.traced_ = this;
+  made.form_ = {exit_kind::error, true};
+  return made;
+}
+
+void captured_stack::share() noexcept {
+  references_.fetch_add(1, relaxed);  // relaxed: whoever copies a reference already holds one
+}
+
+void captured_stack::drop() noexcept {
+  // acq_rel: every use by the other holders happens before the end by the last one.
+  if (references_.fetch_sub(1, acq_rel) != 1) return;
+  this->~captured_stack();
+  std::free(this);
+}
+
+}  // namespace detail
 
 exit_reason::shared_term* exit_reason::share(shared_term& shared) noexcept {
   // relaxed: whoever copies a reference already holds one
@@ -63,6 +99,23 @@ void exit_reason::drop(shared_term& shared) noexcept {
   if (shared.references.fetch_sub(1, detail::acq_rel) == 1) delete &shared;
 }
 
+void exit_reason::share_error(const exit_reason& other) noexcept {
+  if (form_.has_stack) {
+    other.traced_->share();
+    traced_ = other.traced_;
+  } else {
+    std::construct_at(&error_, other.error_);
+  }
+}
+
+void exit_reason::drop_error() noexcept {
+  if (form_.has_stack) {
+    traced_->drop();
+  } else {
+    std::destroy_at(&error_);
+  }
+}
+
 void exit_reason::swap(exit_reason& other) noexcept {
   // SAFETY: an exception_ptr is one pointer that may be relocated: it knows nothing of its address.
   static_assert(sizeof(std::exception_ptr) == sizeof(shared_term*));
@@ -70,25 +123,25 @@ void exit_reason::swap(exit_reason& other) noexcept {
   std::memcpy(mine.data(), static_cast<const void*>(&detail_), mine.size());
   std::memcpy(static_cast<void*>(&detail_), static_cast<const void*>(&other.detail_), mine.size());
   std::memcpy(static_cast<void*>(&other.detail_), mine.data(), mine.size());
-  std::swap(kind_, other.kind_);
+  std::swap(form_, other.form_);
 }
 
 exit_reason::exit_reason(exit_kind kind, const term& detail) {
   detail_ = new shared_term(detail);
-  kind_ = kind;
+  form_.kind = kind;
 }
 
 exit_reason::exit_reason(const term& value) {
   for (const auto& [name, kind] : plain_kinds) {
     if (value.is_atom(name)) {
-      kind_ = kind;
+      form_.kind = kind;
       return;
     }
   }
   const bool is_shutdown =
       value.is(term::shape::tuple) && value.size() == 2 && value[0].is_atom("shutdown");
   detail_ = new shared_term(is_shutdown ? value[1] : value);
-  kind_ = is_shutdown ? exit_kind::shutdown : exit_kind::custom;
+  form_.kind = is_shutdown ? exit_kind::shutdown : exit_kind::custom;
 }
 
 exit_reason exit_reason::shutdown(const term& detail) {
@@ -98,27 +151,35 @@ exit_reason exit_reason::shutdown(const term& detail) {
 exit_reason exit_reason::error(std::exception_ptr why) noexcept {
   exit_reason reason;
   std::construct_at(&reason.error_, std::move(why));
-  reason.kind_ = exit_kind::error;
+  reason.form_.kind = exit_kind::error;
   return reason;
 }
 
 const std::exception_ptr& exit_reason::exception() const noexcept {
   static const std::exception_ptr none;
-  return kind_ == exit_kind::error ? error_ : none;
+  if (!is_error()) return none;
+  return form_.has_stack ? traced_->error() : error_;
 }
 
 std::string exit_reason::type_name() const {
   if (!is_error()) return {};
-  const std::type_info* const type = error_.__cxa_exception_type();
+  if (exception() == nullptr)
+    return "foreign";  // of another language, which no exception_ptr holds
+  const std::type_info* const type = exception().__cxa_exception_type();
   int status = 0;
   char* const readable = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
   const std::unique_ptr<char, void (*)(void*)> owner(readable, &std::free);
   return status == 0 ? readable : type->name();
 }
 
+std::span<void* const> exit_reason::stack() const noexcept {
+  if (!is_error() || !form_.has_stack) return {};
+  return traced_->frames();
+}
+
 std::string exit_reason::text() const {
   if (!is_error()) return {};
-  return error_as(error_, [](const std::exception& e) { return std::string(e.what()); });
+  return error_as(exception(), [](const std::exception& e) { return std::string(e.what()); });
 }
 
 const term* exit_reason::detail() const noexcept {
@@ -128,22 +189,24 @@ const term* exit_reason::detail() const noexcept {
 term exit_reason::to_term() const {
   if (is_error()) return term::tuple({atom("error"), type_name(), text()});
   if (const term* const more = detail()) {
-    return kind_ == exit_kind::custom ? *more : term::tuple({atom("shutdown"), *more});
+    return kind() == exit_kind::custom ? *more : term::tuple({atom("shutdown"), *more});
   }
-  return atom(name_of(kind_));
+  return atom(name_of(kind()));
 }
 
 std::string exit_reason::message() const {
-  if (kind_ == exit_kind::noproc) return "no such actor";
+  if (kind() == exit_kind::noproc) return "no such actor";
   if (!is_error()) return to_string(to_term());
-  const std::string what =
-      error_as(error_, [](const std::exception& e) { return std::string("failed: ") + e.what(); });
-  return what.empty() ? "failed: an exception of type " + type_name() : what;
+  const std::string what = error_as(
+      exception(), [](const std::exception& e) { return std::string("failed: ") + e.what(); });
+  if (!what.empty()) return what;
+  return exception() == nullptr ? "failed: an exception of another language"
+                                : "failed: an exception of type " + type_name();
 }
 
 bool operator==(const exit_reason& left, const exit_reason& right) noexcept {
-  if (left.kind_ != right.kind_) return false;
-  if (left.is_error()) return left.error_ == right.error_;
+  if (left.kind() != right.kind()) return false;
+  if (left.is_error()) return left.exception() == right.exception();
   const term* const mine = left.detail();
   const term* const others = right.detail();
   if (mine == nullptr || others == nullptr) return mine == others;

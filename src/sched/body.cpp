@@ -26,7 +26,7 @@ constexpr std::size_t offset_for(std::size_t align) noexcept {
 }
 
 void free_allocation(body_header& header) noexcept {
-  const std::size_t align = header.align;
+  const std::size_t align = std::size_t{1} << header.align_shift;
   const std::size_t size = header.size;
   std::byte* const memory = reinterpret_cast<std::byte*>(&body_of(header)) - offset_for(align);
   header.~body_header();
@@ -81,6 +81,7 @@ void body_header::end(exit_reason reason) noexcept {
 void* body_allocate(std::size_t size, std::size_t align, bool trivial) noexcept {
   align = std::max(align, alignof(std::max_align_t));
   const std::size_t bytes = offset_for(align) + size;
+  if (bytes > UINT32_MAX) return nullptr;
   std::byte* memory = nullptr;
   try {
     memory = static_cast<std::byte*>(align > __STDCPP_DEFAULT_NEW_ALIGNMENT__
@@ -91,8 +92,8 @@ void* body_allocate(std::size_t size, std::size_t align, bool trivial) noexcept 
   }
   std::byte* const body = memory + offset_for(align);
   auto* const header = ::new (body - body_offset) body_header;
-  header->align = static_cast<std::uint32_t>(align);
-  header->size = bytes;
+  header->align_shift = static_cast<std::uint8_t>(std::countr_zero(align));
+  header->size = static_cast<std::uint32_t>(bytes);
   header->has_trivial_function = trivial;
   return body;
 }

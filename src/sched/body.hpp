@@ -27,6 +27,8 @@ namespace smarm::detail {
 
 enum class join_cell : std::uint32_t { open, awaited, ended };
 
+class captured_stack;
+
 struct body_header {
   // 1 until the actor exists, then 2 (invariant 1).
   atomic<std::uint32_t> references{1};
@@ -39,8 +41,11 @@ struct body_header {
   // started: there is, or was, an actor that runs or discards the function. Owner: the spawner.
   bool started = false;
   bool has_trivial_function = false;  // nothing to destroy: discard does nothing; constant
-  std::uint32_t align = 0;            // of the allocation; constant
-  std::size_t size = 0;               // of the allocation, in bytes; constant
+  std::uint8_t align_shift = 0;       // of the allocation: its alignment is 1 << this; constant
+  std::uint32_t size = 0;             // of the allocation, in bytes; constant
+
+  // The stack of an exception on its way to the actor's end (sched/thrown.hpp); the actor's.
+  captured_stack* thrown = nullptr;
 
   // end publishes the exit and wakes the joiner. Called once, by the exit.
   void end(exit_reason reason) noexcept;

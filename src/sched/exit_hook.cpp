@@ -7,6 +7,7 @@
 
 #include <smarm/config.hpp>
 
+#include "base/captured_stack.hpp"
 #include "sched/actor_extension.hpp"
 #include "sched/exit_hook_list.hpp"
 #include "sched/lookup.hpp"
@@ -149,7 +150,8 @@ void report_unobserved(const slot& ended, const body_header& header) noexcept {
   try {
     const std::string line = "smarm: actor " + to_string(header.who) +
                              (header.name.empty() ? "" : " \"" + header.name + "\"") + " " +
-                             header.why.message() + ", and nobody was there to learn of it\n";
+                             header.why.message() + ", and nobody was there to learn of it" +
+                             indented_stack(header.why) + "\n";
     std::fputs(line.c_str(), stderr);
   } catch (...) {
     std::fputs("smarm: an actor failed, and nobody was there to learn of it\n", stderr);

@@ -1,6 +1,7 @@
 // What a scheduler does, in three parts: switch, begin and end an actor, run.
 #include "sched/scheduler.hpp"
 
+#include <cstdlib>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -12,6 +13,7 @@
 #include "sched/runtime_core.hpp"
 #include "sched/slot_table.hpp"
 #include "sched/stop.hpp"
+#include "sched/thrown.hpp"
 #include "sched/timers.hpp"
 
 namespace smarm::detail {
@@ -183,8 +185,10 @@ exit_reason scheduler::run_body(slot& self) noexcept {
     return stop_reason(self);
   } catch (const exit_request& request) {
     return request.why;
+  } catch (const stack_probe&) {
+    std::abort();
   } catch (...) {
-    return exit_reason::error(std::current_exception());
+    return caught_reason();
   }
 }
 

@@ -71,6 +71,13 @@ class scheduler final : public picker {
   // destroyed on the calling thread.
   static void end_unstarted(slot& queued, exit_reason why) noexcept;
 
+  // is_beneath_actor tells whether that function, by its address, is one of ours that an actor's
+  // own stand upon.
+  [[nodiscard]] static bool is_beneath_actor(std::uintptr_t function) noexcept {
+    return function == reinterpret_cast<std::uintptr_t>(&actor_main) ||
+           function == reinterpret_cast<std::uintptr_t>(&run_body);
+  }
+
   [[nodiscard]] std::uint64_t migrations() const noexcept {
     return migrations_.load(relaxed);  // relaxed: a statistic
   }

@@ -324,77 +324,77 @@ PROTOCOL(timers_standing_wakes_who_parks) {
         wheel.fire_due(soon * 2);
       });
   model::expect(has_fired, "nobody else wakes it");
+}
 
-  // what_became counts what an alarm has met.
-  struct what_became {
-    int expired = 0;
-    int dropped = 0;
-    int freed = 0;
-  };
+// what_became counts what an alarm has met.
+struct what_became {
+  int expired = 0;
+  int dropped = 0;
+  int freed = 0;
+};
 
-  struct counted_alarm final : alarm {
-    explicit counted_alarm(std::int64_t at, what_became& to) noexcept : alarm(at), to_(to) {}
-    ~counted_alarm() override {
-      static_cast<void>(calls_.read());
-      ++to_.freed;
-    }
-    void on_expiry() noexcept override { to_.expired += count(); }
-    void on_dropped() noexcept override { to_.dropped += count(); }
+struct counted_alarm final : alarm {
+  explicit counted_alarm(std::int64_t at, what_became& to) noexcept : alarm(at), to_(to) {}
+  ~counted_alarm() override {
+    static_cast<void>(calls_.read());
+    ++to_.freed;
+  }
+  void on_expiry() noexcept override { to_.expired += count(); }
+  void on_dropped() noexcept override { to_.dropped += count(); }
 
-   private:
-    int count() noexcept {
-      calls_.write(calls_.read() + 1);
-      return 1;
-    }
-
-    what_became& to_;
-    model::cell<int> calls_{0};
-  };
-
-  PROTOCOL(timers_alarm_disarmed_against_expiry) {
-    stage here;
-    timers wheel;
-    what_became of;
-    auto* const mine = new counted_alarm(soon, of);
-    model::expect(wheel.arm(*mine) && wheel.is_armed(*mine), "it is the earliest");
-    bool disarmed = false;
-    std::size_t fired = 0;
-    model::parallel(
-        [&] {
-          disarmed = wheel.disarm(*mine);
-          model::expect(!wheel.is_armed(*mine) || disarmed, "one of the two");
-          mine->drop_reference();
-        },
-        [&] { fired = wheel.fire_due(soon); });
-    model::expect(fired == (disarmed ? 0U : 1U) && of.expired == (disarmed ? 0 : 1),
-                  "one of the two");
-    model::expect(of.freed == 1 && wheel.size() == 0 && wheel.earliest() == never_ns,
-                  "none is left");
+ private:
+  int count() noexcept {
+    calls_.write(calls_.read() + 1);
+    return 1;
   }
 
-  // The run ends: its alarms are dropped, while another thread takes one back; a timer stays.
-  PROTOCOL(timers_alarm_disarmed_against_the_end) {
-    stage here;
-    timers wheel;
-    what_became of[2];
-    auto* const mine = new counted_alarm(soon, of[0]);
-    auto* const other = new counted_alarm(soon, of[1]);
-    timer stays(soon, waker());
-    model::expect(wheel.arm(*mine) && !wheel.insert(stays) && !wheel.arm(*other), "armed");
-    other->drop_reference();
-    bool disarmed = false;
-    model::parallel(
-        [&] {
-          disarmed = wheel.disarm(*mine);
-          mine->drop_reference();
-        },
-        [&] { wheel.drop_alarms(); });
-    model::expect(of[0].dropped == (disarmed ? 0 : 1) && of[0].freed == 1, "one of the two");
-    model::expect(of[1].dropped == 1 && of[1].freed == 1, "the other is dropped");
-    model::expect(of[0].expired + of[1].expired == 0, "none is called");
-    model::expect(wheel.size() == 1 && wheel.earliest() == soon, "a timer is none");
-    model::expect(wheel.cancel(stays) && wheel.earliest() == never_ns, "it is there");
-  }
+  what_became& to_;
+  model::cell<int> calls_{0};
+};
+
+PROTOCOL(timers_alarm_disarmed_against_expiry) {
+  stage here;
+  timers wheel;
+  what_became of;
+  auto* const mine = new counted_alarm(soon, of);
+  model::expect(wheel.arm(*mine) && wheel.is_armed(*mine), "it is the earliest");
+  bool disarmed = false;
+  std::size_t fired = 0;
+  model::parallel(
+      [&] {
+        disarmed = wheel.disarm(*mine);
+        model::expect(!wheel.is_armed(*mine) || disarmed, "one of the two");
+        mine->drop_reference();
+      },
+      [&] { fired = wheel.fire_due(soon); });
+  model::expect(fired == (disarmed ? 0U : 1U) && of.expired == (disarmed ? 0 : 1),
+                "one of the two");
+  model::expect(of.freed == 1 && wheel.size() == 0 && wheel.earliest() == never_ns, "none is left");
+}
+
+// The run ends: its alarms are dropped, while another thread takes one back; a timer stays.
+PROTOCOL(timers_alarm_disarmed_against_the_end) {
+  stage here;
+  timers wheel;
+  what_became of[2];
+  auto* const mine = new counted_alarm(soon, of[0]);
+  auto* const other = new counted_alarm(soon, of[1]);
+  timer stays(soon, waker());
+  model::expect(wheel.arm(*mine) && !wheel.insert(stays) && !wheel.arm(*other), "armed");
+  other->drop_reference();
+  bool disarmed = false;
+  model::parallel(
+      [&] {
+        disarmed = wheel.disarm(*mine);
+        mine->drop_reference();
+      },
+      [&] { wheel.drop_alarms(); });
+  model::expect(of[0].dropped == (disarmed ? 0 : 1) && of[0].freed == 1, "one of the two");
+  model::expect(of[1].dropped == 1 && of[1].freed == 1, "the other is dropped");
+  model::expect(of[0].expired + of[1].expired == 0, "none is called");
+  model::expect(wheel.size() == 1 && wheel.earliest() == soon, "a timer is none");
+  model::expect(wheel.cancel(stays) && wheel.earliest() == never_ns, "it is there");
+}
 
 }  // namespace
 }  // namespace smarm::detail
