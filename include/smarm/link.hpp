@@ -43,9 +43,11 @@ struct exit_signal {
 // on a thread that is no actor. Never parks.
 [[noreturn]] void exit(exit_reason why);
 
-// exit sends an exit signal, as if from a link of the caller's. Nothing happens where there is no
-// such actor. An actor may send one to itself: unless it traps exits that ends it here, also with
-// the reason normal. Any thread; never parks; a stop point only where it is sent to oneself.
+// exit sends an exit signal, as if from a link of the caller's, but for the reason atom("kill"),
+// which is a kill (and which can be trapped where it comes from a link). Nothing happens where
+// there is no such actor. An actor may send one to itself: unless it traps exits that ends it here,
+// also with the reason normal. Any thread; never parks; a stop point only where it is sent to
+// oneself.
 void exit(pid who, const exit_reason& why);
 
 // kill sends the signal that cannot be trapped; the actor ends as `killed`. Otherwise as exit.

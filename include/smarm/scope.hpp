@@ -30,8 +30,8 @@ namespace detail {
 
 class scope_core;
 
-// A child's membership, made before the child is.
-[[nodiscard]] std::unique_ptr<birth> scope_birth(scope_core& core);
+// A child's membership, and its ties to who spawns it, made before the child is.
+[[nodiscard]] std::unique_ptr<birth> scope_birth(scope_core& core, bonds ties);
 // What a child does first: it ends here where the scope is stopping.
 void scope_child_begins(scope_core& core);
 
@@ -47,10 +47,11 @@ class scope {
   scope& operator=(const scope&) = delete;
 
   // spawn starts a child, by the owner or by a child. After a failure a new child is stopped before
-  // it begins. A stop point. Throws std::system_error as smarm::spawn.
+  // it begins. The options' ties are to the caller, as elsewhere: a linked child that fails ends it
+  // too, unless it traps exits. A stop point. Throws std::system_error as smarm::spawn.
   template <std::invocable F>
   void spawn(spawn_options options, F&& f) {
-    const std::unique_ptr<detail::birth> member = detail::scope_birth(*core_);
+    const std::unique_ptr<detail::birth> member = detail::scope_birth(*core_, options.ties);
     auto child = [core = core_, f = std::decay_t<F>(std::forward<F>(f))]() mutable {
       detail::scope_child_begins(*core);
       static_cast<void>(std::invoke(f));

@@ -20,6 +20,9 @@ namespace smarm {
 // A deadline in the settings would be one moment for all starts: bound a start by what it does.
 template <class S, class... Args>
 [[nodiscard]] child_spec server_spec(term id, start_settings settings = {}, Args&&... args) {
+  static_assert((std::is_copy_constructible_v<std::decay_t<Args>> && ...),
+                "smarm::server_spec: each start of the child copies the arguments, and one of them "
+                "cannot be copied; share it (std::shared_ptr), or set the spec's start yourself");
   child_spec spec{.id = std::move(id)};
   spec.start = [settings = std::move(settings),
                 kept = std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...)] {

@@ -197,6 +197,7 @@ class supervisor_service_test : public test::supervisor_test {
     sigset_t received;
     sigemptyset(&received);
     sigaddset(&received, SIGTERM);
+    sigaddset(&received, SIGINT);
     ::pthread_sigmask(SIG_BLOCK, &received, nullptr);
 #endif
   }
@@ -233,6 +234,35 @@ TEST_P(supervisor_service_test, SIGTERM_stops_the_tree_in_order) {
       {}, {logging(log, "a"), logging(log, "b"), then(terminate_this_process)}, options());
   EXPECT_EQ(code, application_ended);
   EXPECT_EQ(log.lines(), (events{"start a", "start b", "stop b", "stop a"}));
+}
+
+TEST_P(supervisor_service_test, SIGINT_stops_the_tree_in_order) {
+  shared_log log;
+  const auto interrupt = [] { (void)::kill(::getpid(), SIGINT); };
+  EXPECT_EQ(run_application({}, {logging(log, "a"), logging(log, "b"), then(interrupt)}, options()),
+            application_ended);
+  EXPECT_EQ(log.lines(), (events{"start a", "start b", "stop b", "stop a"}));
+}
+
+// The child takes an hour to stop, of which it tells by sending the second signal.
+TEST_P(supervisor_service_test, a_second_signal_kills_a_tree_that_takes_its_time_to_stop) {
+  for (const int second : {SIGTERM, SIGINT}) {
+    application_options how = options();
+    how.stop_time = 1h;
+    const auto slow = [second](starting& me) {
+      trap_exit(true);
+      me.ready();
+      (void)receive<exit_signal>();
+      (void)::kill(::getpid(), second);
+      test::wait_for_ever();
+    };
+    const child_spec spec{.id = 1,
+                          .start = [slow] { return start_link({}, slow); },
+                          .start_with = {},
+                          .shutdown = child_shutdown::infinity()};
+    EXPECT_EQ(run_application({}, {spec, then(terminate_this_process)}, how),
+              application_stop_timed_out);
+  }
 }
 
 TEST_P(supervisor_service_test, a_tree_that_cannot_be_started_is_an_exit_code) {

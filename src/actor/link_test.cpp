@@ -219,6 +219,24 @@ TEST_P(link_test, L16_whatever_else_is_thrown_is_an_error_too) {
 
 // ---- what is our own -------------------------------------------------------------------------
 
+TEST_P(link_test, an_exit_signal_with_the_reason_kill_is_a_kill) {
+  run([] {
+    trap_exit(true);
+    const pid child = spawn_linked([] {
+      trap_exit(true);
+      wait_for_ever();
+    });
+    exit(child, exit_reason(atom("kill")));
+    EXPECT_EQ(exit_of(child), exit_reason::killed());
+    const auto itself = spawn([] {
+                          trap_exit(true);
+                          exit(self(), exit_reason(atom("kill")));
+                          ADD_FAILURE() << "outlived its own kill";
+                        }).join();
+    EXPECT_EQ(itself.error(), exit_reason::killed());
+  });
+}
+
 TEST_P(link_test, the_reason_kill_from_a_link_can_be_trapped) {
   run([] {
     trap_exit(true);

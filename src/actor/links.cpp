@@ -161,6 +161,10 @@ void exit(exit_reason why) {
 }
 
 void exit(pid who, const exit_reason& why) {
+  if (why.is("kill")) {
+    kill(who);
+    return;
+  }
   const pid me = is_actor() ? self() : pid{};
   const bool to_itself = me == who;
   detail::full_envelope message = detail::envelope_of(exit_signal{me, why});

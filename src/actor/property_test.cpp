@@ -48,6 +48,7 @@ class rules {
   void signal(std::size_t from, std::size_t to, const std::string& why, bool from_link) {
     one& receiver = all_[to];
     if (!receiver.lives) return;
+    if (why == "kill" && !from_link) return end(to, "killed");
     if (receiver.traps) {
       receiver.got.push_back("exit " + std::to_string(from) + " " + why);
     } else if (why != "normal" || (from == to && !from_link)) {

@@ -87,15 +87,20 @@ namespace {
 
 class member_birth final : public birth {
  public:
-  explicit member_birth(scope_core& core) : core_(core), member_(new scope_member(core)) {}
+  member_birth(scope_core& core, bonds ties)
+      : ties_(ties.make == nullptr ? nullptr : ties.make(ties)),
+        core_(core),
+        member_(new scope_member(core)) {}
   ~member_birth() override { member_->drop_reference(); }
   void attend(slot& fresh, pid who) noexcept override {
+    if (ties_ != nullptr) ties_->attend(fresh, who);
     member_->who = who;
     install_first_hook(fresh, *member_);
     core_.enter(*member_, fresh);
   }
 
  private:
+  const std::unique_ptr<birth> ties_;
   scope_core& core_;
   scope_member* const member_;
 };
@@ -170,8 +175,8 @@ void scope_child_begins(scope_core& core) {
   stop_point();
 }
 
-std::unique_ptr<birth> scope_birth(scope_core& core) {
-  return std::make_unique<member_birth>(core);
+std::unique_ptr<birth> scope_birth(scope_core& core, bonds ties) {
+  return std::make_unique<member_birth>(core, ties);
 }
 
 }  // namespace detail

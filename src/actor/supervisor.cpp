@@ -2,6 +2,7 @@
 //
 // The order of what happens is OTP's, step by step; where this differs is said in supervisor.hpp.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <exception>
 #include <iterator>
@@ -14,10 +15,12 @@
 #include <smarm/this_actor.hpp>
 #include <smarm/timer.hpp>
 
+#include "actor/actor_box.hpp"
 #include "actor/reports.hpp"
 #include "actor/restart_delay.hpp"
 #include "actor/supervisor_core.hpp"
 #include "base/clock.hpp"
+#include "sched/body.hpp"
 #include "sched/stop.hpp"
 #include "sched/thrown.hpp"
 
@@ -202,6 +205,18 @@ bool supervisor_core::forget_if_over(place which) {
   return true;
 }
 
+// The name that an actor was given at its spawn, or as much of it as has room: the slot's lock is
+// held, under which nothing is allocated, and under which an actor that lives keeps its body.
+std::string spawn_name_of(pid who) {
+  std::array<char, 64> name{};
+  std::size_t size = 0;
+  if (slot* const found = find_slot(who)) {
+    (void)if_box(*found, who.generation,
+                 [&](actor_box&) { size = found->body->name.copy(name.data(), name.size()); });
+  }
+  return {name.data(), size};
+}
+
 // Reports an end that is not as told.
 void supervisor_core::note_end(pid who, const child& of, const child_end& end) {
   const child_shutdown how = shutdown_of(*of.spec);
@@ -210,7 +225,9 @@ void supervisor_core::note_end(pid who, const child& of, const child_end& end) {
         "killed, and not ended after " +
         std::to_string(std::chrono::floor<std::chrono::milliseconds>(flags_.kill_grace).count()) +
         " ms: left behind";
-    if (const std::string name = name_of(who); !name.empty()) text += ", named \"" + name + "\"";
+    std::string name = name_of(who);
+    if (name.empty()) name = spawn_name_of(who);
+    if (!name.empty()) text += ", named \"" + name + "\"";
     tell(report_kind::shutdown_error, of, exit_reason(atom("left_behind")), std::move(text));
   } else if (!is_expected(*end, how, of.spec->restart)) {
     tell(report_kind::shutdown_error, of, *end);

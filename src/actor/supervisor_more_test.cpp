@@ -99,6 +99,33 @@ TEST_P(supervisor_more_test, who_cannot_be_unwound_is_left_behind_and_reported) 
             (std::vector{report_kind::shutdown_error, report_kind::shutdown_error}));
 }
 
+// A child that was not started by start_link has no registered name, but what it was spawned with.
+TEST_P(supervisor_more_test, who_is_left_behind_is_reported_by_the_name_of_its_spawn) {
+  run([this] {
+    listen();
+    std::atomic<bool> is_deaf = false;
+    const auto start = [&is_deaf] {
+      auto handle = spawn({.name = "deaf to all", .ties = linked}, [&is_deaf] {
+        const stop_shield whole;
+        is_deaf = true;
+        (void)receive<go>();
+      });
+      while (!is_deaf) yield();
+      return start_result(handle.id());
+    };
+    const auto top = start_here(
+        {.kill_grace = 10ms},
+        {{.id = 1, .start = start, .start_with = {}, .shutdown = child_shutdown::brutal_kill()}});
+    const pid child = child_pid(top, 1);
+    EXPECT_TRUE(top.terminate_child(1).has_value());
+    const auto told = next_report(report_kind::shutdown_error);
+    ASSERT_TRUE(told.has_value());
+    EXPECT_EQ(told->text, "killed, and not ended after 10 ms: left behind, named \"deaf to all\"");
+    send(child, go{});
+    (void)await_end(child);
+  });
+}
+
 TEST_P(supervisor_more_test, a_group_restart_goes_on_without_who_is_left_behind) {
   run([this] {
     listen();

@@ -188,6 +188,21 @@ TEST_P(scope_test, the_first_failure_stops_the_others_and_is_thrown) {
   });
 }
 
+TEST_P(scope_test, a_childs_ties_are_to_who_spawns_it) {
+  run([] {
+    trap_exit(true);
+    scope children;
+    children.spawn({.ties = linked | monitored}, [] { exit(exit_reason(atom("boom"))); });
+    const auto signal = take<exit_signal>();
+    const auto gone = take<down>();
+    ASSERT_TRUE(signal && gone);
+    EXPECT_EQ(signal->from, gone->who);
+    EXPECT_TRUE(signal->reason.is("boom"));
+    EXPECT_TRUE(gone->reason.is("boom"));
+    EXPECT_TRUE(children.wait().error().is("boom"));
+  });
+}
+
 TEST_P(scope_test, a_child_that_is_killed_is_a_failure_with_its_reason) {
   run([] {
     scope children;
