@@ -263,6 +263,13 @@ template <class T, class Rep, class Period>
   return receive_until<T>(deadline(duration));
 }
 
+// hibernate waits until a message is in the mailbox and takes none: true, at once where one is
+// there already; false at the deadline. Meanwhile the memory of the stack beyond the caller's
+// frame, which deeper calls have left behind, is the system's again. For actors that wait long and
+// have called deeply before; it costs a system call, and later a page fault for each page used
+// again. Parks; a stop point on entry and while parked. Throws misuse on a thread that is no actor.
+bool hibernate(deadline until = deadline::never());
+
 // mailbox_size is how many messages wait in the calling actor's mailbox.
 [[nodiscard]] std::size_t mailbox_size();
 

@@ -24,6 +24,10 @@ void ignore();
 // cancels it. Requests of the system do not.
 void set_timeout(deadline until);
 
+// hibernate has the wait for the next message give the memory of the stack that is not in use back
+// to the system (smarm::hibernate), once: each handler that wants it asks for it.
+void hibernate();
+
 // continue_with has the function called when the handler has returned, before any message that is
 // queued.
 void continue_with(std::move_only_function<void()> step);

@@ -92,6 +92,9 @@ class actor_box final : public actor_extension {
   [[nodiscard]] full_envelope take_present(std::span<const pattern> patterns, std::size_t& which);
   // take_first takes the oldest message; null: none came until the deadline.
   [[nodiscard]] full_envelope take_first(deadline until);
+  // hibernate waits for a message and takes none, with the stack's spare pages given back; false:
+  // none came until the deadline.
+  [[nodiscard]] bool hibernate(deadline until);
   [[nodiscard]] std::size_t count() noexcept;
   // note_answered keeps an answered call until its cell can be taken off (actor/reply_cell.hpp).
   void note_answered(reply_cell& cell) noexcept;

@@ -11,6 +11,7 @@
 #include "actor/names.hpp"
 #include "actor/reply_cell.hpp"
 #include "base/assert.hpp"
+#include "fiber/stack.hpp"
 #include "sched/wait_reason.hpp"
 #include "sync/wait_list.hpp"
 
@@ -214,6 +215,20 @@ full_envelope actor_box::take_first(deadline until) {
   return kept.take(nullptr);
 }
 
+bool actor_box::hibernate(deadline until) {
+  if (kept.empty()) {
+    const raw_guard guard(home->lock);
+    kept.append_all(arrived);
+  }
+  if (!kept.empty()) return true;
+  // One that comes now finds the stack given back for nothing, and is seen by await_more.
+  give_back_unused(home->context.stack);
+  while (kept.empty()) {
+    if (!await_more(until)) return false;
+  }
+  return true;
+}
+
 void actor_box::note_answered(reply_cell& cell) noexcept {
   cell.chain_before(answered);
   answered = &cell;
@@ -255,6 +270,13 @@ full_envelope mailbox_take(std::span<const pattern> patterns, deadline until, st
 }  // namespace detail
 
 using detail::actor_box;
+
+bool hibernate(deadline until) {
+  actor_box& box = detail::self_box("hibernate");
+  if (box.matching) throw misuse("smarm::hibernate: inside the predicate of a receive");
+  box.take_turn();
+  return box.hibernate(until);
+}
 
 std::size_t mailbox_size() { return detail::self_box("mailbox_size").count(); }
 

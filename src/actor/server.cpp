@@ -122,6 +122,7 @@ bool server_core::step() {
 full_envelope server_core::next_message() {
   if (!is_suspended_) {
     box_.take_turn();
+    if (std::exchange(is_to_hibernate_, false)) (void)box_.hibernate(next_due());
     return box_.take_first(next_due());
   }
   std::size_t which = 0;
@@ -332,6 +333,8 @@ namespace this_server {
 void stop(exit_reason why) { detail::running_server("stop").stop(std::move(why)); }
 
 void ignore() { detail::running_server("ignore").ignore(); }
+
+void hibernate() { detail::running_server("hibernate").hibernate(); }
 
 void set_timeout(deadline until) { detail::running_server("set_timeout").set_timeout(until); }
 

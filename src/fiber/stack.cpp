@@ -194,6 +194,21 @@ std::size_t guard_size_below(stack_span stack) noexcept {
   return guard_size_of(nominal_stack_size(stack));
 }
 
+[[gnu::noinline]] void give_back_unused(stack_span running) noexcept {
+  // What the system call's wrapper needs of the stack, and with it most of what the park that
+  // follows does: were the page cut right here, it would come back at once.
+  constexpr std::uintptr_t margin = 1024;
+  const auto low = reinterpret_cast<std::uintptr_t>(running.low);
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  SMARM_ASSERT(here >= low && here <= low + running.size, "who gives a stack back stands on it",
+               here, low);
+  const std::uintptr_t end = (here - margin) / page_size() * page_size();
+  if (end <= low) return;
+  const errno_keeper keep;
+  // Refused, as for locked memory, it stays as it is.
+  static_cast<void>(madvise(running.low, end - low, MADV_DONTNEED));
+}
+
 stack_pool::stack_pool(std::optional<guard_kind> forced_guards)
     : guards_(forced_guards ? *forced_guards : probe_guard_kind()),
       classes_(std::make_unique<size_class[]>(class_count)),

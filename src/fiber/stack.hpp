@@ -56,6 +56,11 @@ inline constexpr std::size_t stack_size_default = std::size_t{64} << 10;
 inline constexpr std::size_t stack_size_min = std::size_t{16} << 10;
 inline constexpr std::size_t stack_size_max = std::size_t{1} << 30;
 
+// give_back_unused gives the system what memory lies on `running`, on which the caller stands,
+// beyond the caller's frame: whole pages, which hold nothing and come back as zeros when they are
+// touched. Keeps errno.
+void give_back_unused(stack_span running) noexcept;
+
 // stack_pool owns every stack of one runtime.
 class stack_pool {
  public:

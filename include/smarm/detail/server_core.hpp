@@ -62,6 +62,7 @@ class server_core {
   void ignore() noexcept { is_ignored_ = true; }
   virtual void set_timeout(deadline until) { timeout_ = until; }
   void continue_with(std::move_only_function<void()> step);
+  void hibernate() noexcept { is_to_hibernate_ = true; }
 
   void suspend(bool on) noexcept { is_suspended_ = on; }
   void count(bool on);
@@ -115,6 +116,7 @@ class server_core {
   bool has_own_ = false;  // constant once made
   bool is_ignored_ = false;
   bool is_suspended_ = false;
+  bool is_to_hibernate_ = false;  // in the next wait for a message
   bool is_terminated_ = false;
 };
 
