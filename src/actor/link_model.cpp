@@ -273,26 +273,22 @@ PROTOCOL(exit_signals_in_turn) {
     exit(first, exit_reason::normal());
     under_model::run_as(&of.first);
     detail::stop_point();
-    under_model::run_as(nullptr);
-    exit(first, last_words());
-    exit(first, exit_reason::noproc());
-    model::expect(reason_of_stop(of.first) == last_words(), "the first reason stands");
-    kill(first);
+    here.run(of.second, [&] {
+      under_model::stop(of.second);
+      exit(first, last_words());
+      exit(first, exit_reason::noproc());
+      model::expect(reason_of_stop(of.first) == last_words(), "the first reason stands");
+      kill(first);
+      model::expect(reason_of_stop(of.first).is_killed(), "but for a kill");
+      model::expect(request_stop(first).has_value(), "it lives, and may be told again");
+      went_on = true;
+    });
+    model::expect(went_on, "who sends a signal to others comes to no stop point");
     under_model::run_as(&of.first);
-    model::expect(reason_of_stop(of.first).is_killed(), "but for a kill");
-    went_on = true;
     detail::stop_point();
     went_on = false;
   });
   model::expect(how == ending::stopped && went_on, "a normal signal ends nobody, the others do");
-  went_on = false;
-  here.run(of.second, [&] {
-    under_model::stop(of.second);
-    exit(first, last_words());
-    kill(first);
-    went_on = true;
-  });
-  model::expect(went_on, "who sends a signal to others comes to no stop point");
   finish(of.first, exit_reason::killed());
   finish(of.second, last_words());
 }

@@ -281,6 +281,42 @@ PROTOCOL(reply_of_two_against_wait_for_any) {
       [&] { static_cast<void>(answer(first)); }, [&] { static_cast<void>(answer(second)); });
 }
 
+// One answer of two: it ends the wait, whenever it comes, and the other call leaves nothing behind.
+PROTOCOL(reply_of_one_against_wait_for_any) {
+  stage here;
+  actor caller;
+  actor server;
+  reply_cell& first = call(server);
+  reply_cell& second = call(server);
+  reply_cell* const both[] = {&first, &second};
+  model::parallel(
+      [&] {
+        here.run(caller, [&] {
+          model::expect(reply_cell::wait_any(both, deadline::never()) == 0, "the one that came");
+        });
+        first.drop_caller();
+        second.drop_caller();
+      },
+      [&] { static_cast<void>(answer(first)); });
+  model::expect(server.hooks.load(relaxed) == nullptr, "none hangs on the server");
+  second.drop_answerer();
+}
+
+// One of two calls is answered by another while the server ends with both on it.
+PROTOCOL(reply_to_one_of_two_against_death) {
+  stage here;
+  actor server;
+  reply_cell& first = call(server);
+  reply_cell& second = call(server);
+  bool taken = false;
+  model::parallel([&] { taken = answer(second); }, [&] { end_server(server); });
+  model::expect(first.look() == reply_status::died, "nobody answers it any more");
+  model::expect(second.look() == (taken ? reply_status::replied : reply_status::died));
+  first.drop_answerer();
+  first.drop_caller();
+  second.drop_caller();
+}
+
 PROTOCOL(reply_against_stop_of_the_caller) {
   stage here;
   actor caller;

@@ -79,6 +79,23 @@ PROTOCOL(socket_close_against_wait_by_number) {
   here.run(late, expect_closed);
 }
 
+PROTOCOL(socket_wait_by_number_against_report) {
+  stage here;
+  kernel system;
+  actor waiter;
+  stream_socket socket = open();
+  model::parallel(
+      [&] {
+        here.run(waiter, [&] {
+          const auto result =
+              wait_fd(the_fd, fd_direction::read, deadline::never(), wait_reason::fd_readable);
+          model::expect(result.has_value() && system.poll(POLLIN) != 0, "it becomes readable");
+        });
+        system.end_watch();
+      },
+      [&] { system.send(1); }, [&] { system.watch(); });
+}
+
 PROTOCOL(socket_two_reads_against_reports) {
   stage here;
   kernel system;
