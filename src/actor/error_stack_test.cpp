@@ -23,7 +23,7 @@ namespace smarm {
 // Exported, so that it is found with and without debug information.
 namespace error_stack_frames {
 
-[[gnu::noinline]] void fails(int number) {
+[[gnu::noinline]] void fails_as_told(int number) {
   if (number >= 0) throw std::runtime_error("as it should");
 }
 
@@ -31,7 +31,7 @@ namespace error_stack_frames {
 
 namespace {
 
-using error_stack_frames::fails;
+using error_stack_frames::fails_as_told;
 using test::await_end;
 using test::scripted;
 using test::take;
@@ -39,14 +39,12 @@ using test::take;
 using error_stack_test = test::actors_test;
 SMARM_TEST_AT_1_2_8(error_stack_test);
 
-bool names_it(const std::string& text) {
-  return text.find("error_stack_frames::fails") != std::string::npos;
-}
+bool names_it(const std::string& text) { return text.find("fails_as_told") != std::string::npos; }
 
 TEST_P(error_stack_test, a_link_and_a_monitor_hand_the_stack_on) {
   run([] {
     trap_exit(true);
-    auto [child, watch] = spawn_monitor({.ties = linked}, [] { fails(1); });
+    auto [child, watch] = spawn_monitor({.ties = linked}, [] { fails_as_told(1); });
     const auto signal = take<exit_signal>();
     const auto gone = take<down>();
     ASSERT_TRUE(signal && gone);
@@ -74,7 +72,7 @@ TEST_P(error_stack_test, a_handlers_error_reaches_the_caller_and_the_end_of_the_
     const pid who = server.id();
     auto watch = monitor(who);
     const auto answer = server.call(scripted::run{[](scripted&) {
-      fails(1);
+      fails_as_told(1);
       return 1;
     }});
     ASSERT_FALSE(answer.has_value());
@@ -97,7 +95,7 @@ TEST_P(error_stack_test, a_supervisors_reports_have_it) {
     const supervisor_ref supervisor(*tree);
     const auto before = supervisor.child_of("child");
     ASSERT_TRUE(before.has_value());
-    server_ref<scripted>(*before).cast(scripted::act{[](scripted&) { fails(1); }});
+    server_ref<scripted>(*before).cast(scripted::act{[](scripted&) { fails_as_told(1); }});
     (void)await_end(*before);
     while (supervisor.child_of("child") == before) yield();
     int told = 0;
@@ -116,7 +114,7 @@ TEST_P(error_stack_test, a_start_that_throws_is_reported_with_it) {
     child_spec child;
     child.id = atom("never");
     child.start = []() -> start_result {
-      fails(1);
+      fails_as_told(1);
       return pid();
     };
     const auto tree = start_supervisor_link({}, {child});

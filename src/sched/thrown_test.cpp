@@ -36,6 +36,7 @@
 namespace smarm {
 
 // With names that a program exports, so that they are found with and without debug information.
+// Their namespace is left out of the text where one was inlined.
 namespace thrown_frames {
 
 [[gnu::noinline]] void deepest(int number) {
@@ -111,8 +112,8 @@ TEST_P(thrown_test, an_error_has_the_stack_of_its_throw_the_deepest_function_fir
     const exit_reason why = reason_of([] { (void)middle(1); });
     ASSERT_TRUE(why.is_error());
     const std::string text = why.stack_text();
-    EXPECT_EQ(line_of(text, "thrown_frames::deepest"), 0U) << text;
-    EXPECT_EQ(line_of(text, "thrown_frames::middle"), 1U) << text;
+    EXPECT_EQ(line_of(text, "deepest"), 0U) << text;
+    EXPECT_EQ(line_of(text, "middle"), 1U) << text;
     EXPECT_EQ(text.find("__cxa_throw"), std::string::npos) << text;
     EXPECT_EQ(text.find("actor_main"), std::string::npos) << text;
     EXPECT_EQ(text.back(), '\n');
@@ -122,9 +123,9 @@ TEST_P(thrown_test, an_error_has_the_stack_of_its_throw_the_deepest_function_fir
 TEST_P(thrown_test, an_error_thrown_again_has_the_stack_of_that) {
   run([] {
     const exit_reason again = reason_of([] { (void)thrown_frames::throws_again(1); });
-    EXPECT_EQ(line_of(again.stack_text(), "thrown_frames::throws_again"), 0U) << again.stack_text();
+    EXPECT_EQ(line_of(again.stack_text(), "throws_again"), 0U) << again.stack_text();
     const exit_reason kept = reason_of([&] { thrown_frames::throws_kept(again.exception()); });
-    EXPECT_EQ(line_of(kept.stack_text(), "thrown_frames::throws_kept"), 0U) << kept.stack_text();
+    EXPECT_EQ(line_of(kept.stack_text(), "throws_kept"), 0U) << kept.stack_text();
     EXPECT_EQ(kept.exception(), again.exception());
   });
 }
@@ -133,7 +134,7 @@ TEST_P(thrown_test, an_error_thrown_by_a_handler_has_the_handlers_stack) {
   run([] {
     const exit_reason why = reason_of([] { (void)thrown_frames::throws_another(1); });
     EXPECT_EQ(why.text(), "from the handler");
-    EXPECT_EQ(line_of(why.stack_text(), "thrown_frames::throws_another"), 0U) << why.stack_text();
+    EXPECT_EQ(line_of(why.stack_text(), "throws_another"), 0U) << why.stack_text();
     EXPECT_EQ(why.stack_text().find("deepest"), std::string::npos) << why.stack_text();
   });
 }
@@ -142,8 +143,7 @@ TEST_P(thrown_test, an_error_of_the_standard_library_names_who_called_it) {
   run([] {
     const exit_reason why =
         reason_of([] { (void)thrown_frames::asks_too_far(std::vector<int>{1, 2}, 7); });
-    EXPECT_NE(why.stack_text().find("thrown_frames::asks_too_far"), std::string::npos)
-        << why.stack_text();
+    EXPECT_NE(why.stack_text().find("asks_too_far"), std::string::npos) << why.stack_text();
   });
 }
 
@@ -172,7 +172,7 @@ TEST_P(thrown_test, what_destructors_do_during_the_unwind_leaves_the_stack_alone
       const exit_reason why = each.join().error();
       EXPECT_EQ(why.text(), "from the depth");
       ASSERT_FALSE(why.stack().empty());
-      EXPECT_EQ(line_of(why.stack_text(), "thrown_frames::deepest"), 0U) << why.stack_text();
+      EXPECT_EQ(line_of(why.stack_text(), "deepest"), 0U) << why.stack_text();
     }
   });
 }
@@ -220,7 +220,7 @@ TEST_P(thrown_test, the_deepest_frames_of_a_long_stack_are_kept) {
   run([] {
     const exit_reason why = reason_of([] { (void)thrown_frames::recurses(100); });
     EXPECT_EQ(why.stack().size(), detail::captured_stack::frames_max);
-    EXPECT_EQ(line_of(why.stack_text(), "thrown_frames::deepest"), 0U) << why.stack_text();
+    EXPECT_EQ(line_of(why.stack_text(), "deepest"), 0U) << why.stack_text();
   });
 }
 
@@ -228,7 +228,7 @@ TEST_P(thrown_test, the_smallest_stack_has_room_for_it) {
   run([] {
     for (int i = 0; i < 20; ++i) {
       const exit_reason why = reason_of([] { (void)middle(1); }, {.stack_size = 16 << 10});
-      EXPECT_EQ(line_of(why.stack_text(), "thrown_frames::deepest"), 0U) << why.stack_text();
+      EXPECT_EQ(line_of(why.stack_text(), "deepest"), 0U) << why.stack_text();
     }
   });
 }
@@ -238,7 +238,7 @@ TEST_P(thrown_test, an_actor_of_the_smallest_stack_can_have_the_text) {
     const exit_reason why = reason_of([] { (void)middle(1); });
     const auto asked =
         spawn({.stack_size = 16 << 10}, [&] { return why.stack_text(); }).join().value();
-    EXPECT_EQ(line_of(asked, "thrown_frames::deepest"), 0U) << asked;
+    EXPECT_EQ(line_of(asked, "deepest"), 0U) << asked;
   });
 }
 
