@@ -84,6 +84,7 @@ TEST_P(server_test, calls_of_any_alignment_are_answered) {
     const auto ref = started<server>();
     EXPECT_EQ(ref.call(server::narrow_to_wide{1}, 60s)->value, 1);
     EXPECT_EQ(ref.call(server::wide_to_narrow{2}, 60s), 2);
+    EXPECT_TRUE(ref.stop().has_value());
   });
 }
 
@@ -109,6 +110,7 @@ TEST_P(server_test, a_handler_that_has_answered_and_waits_keeps_its_request) {
       for (int i = 0; i < 3; ++i) send(ref.id(), go{});
     }
     EXPECT_EQ(ref.get_state(60s)->sum, 55);
+    EXPECT_TRUE(ref.stop().has_value());
   });
 }
 
