@@ -5,7 +5,8 @@
 // and one stop or deadline of the caller: the caller gets the reply or hears of the death, never
 // both and never neither, and sees the value or the reason; a value that comes too late is
 // destroyed, once; no wake is lost; the cell is freed once, by whoever lets go of it last, whether
-// or not it still hangs on the server.
+// or not it still hangs on the server, and whenever the server gives back the request that lies in
+// its block.
 //
 // The exit here does what scheduler::publish_end does to hooks; actors are model threads
 // (tests/model/actors.hpp).
@@ -15,7 +16,10 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <typeinfo>
+#include <utility>
 
+#include <smarm/detail/envelope.hpp>
 #include <smarm/detail/value_type.hpp>
 
 #include "actor/actor_box.hpp"
@@ -69,6 +73,38 @@ void answer_oneself(actor& server, reply_cell& cell) {
   reply_cell::drop_answered(&cell);
 }
 
+// A request that lies in the block of its cell, as calls make them.
+constexpr message_type request_type{
+    sizeof(value), alignof(value),
+    [](void* at) noexcept { std::destroy_at(static_cast<value*>(at)); }, &typeid(value),
+    &call_give_back};
+
+reply_cell& call_with_request(actor& server) {
+  reply_cell& cell = *reply_cell::make(value_type_of<value>, &request_type);
+  ::new (payload_of(cell.request_envelope())) value(std::make_unique<parcel>(3));
+  const raw_guard guard(server.lock);
+  cell.hang_on(server, 1);
+  return cell;
+}
+
+enum class request_goes { before_the_answer, behind_the_answer, behind_the_next_look };
+
+// serve_one is a server that handles the request, answers, and looks for the next.
+void serve_one(stage& here, actor& server, reply_cell& cell, request_goes when) {
+  here.run(server, [&] {
+    auto& box = static_cast<actor_box&>(*extension_of_self());
+    full_envelope request(&cell.request_envelope());
+    model::expect((*static_cast<value*>(payload_of(*request)))->content() == 3, "the request");
+    if (when == request_goes::before_the_answer) request.reset();
+    ::new (cell.place()) value(std::make_unique<parcel>(7));
+    static_cast<void>(cell.send());
+    box.note_answered(cell);
+    if (when == request_goes::behind_the_answer) request.reset();
+    static_cast<void>(box.take_first(deadline::from_ns(0)));
+  });
+  under_model::finish(server, exit_reason::killed());
+}
+
 // end_server is what scheduler::publish_end does, as far as hooks are concerned.
 void end_server(actor& server) {
   server.state.try_claim();
@@ -101,7 +137,44 @@ PROTOCOL(reply_against_wait) {
       [&] { model::expect(answer(cell), "the caller waits"); });
 }
 
-// The caller waits from before the request can be seen, as post_and_wait has it.
+// expect_in is a caller that waits from before the request can be seen, as post_and_wait has it;
+// answer_posted waits for that request.
+waker expect_in(actor& server, reply_cell& cell, atomic<int>& posted) {
+  const raw_guard guard(server.lock);
+  cell.hang_on(server, 1);
+  const waker wait = begin_wait();
+  cell.expect(wait);
+  posted.store(1, relaxed);  // relaxed: the server takes the lock
+  return wait;
+}
+
+bool answer_posted(actor& server, reply_cell& cell, atomic<int>& posted) {
+  posted.await([](int now) { return now == 1; }, relaxed);
+  {
+    const raw_guard guard(server.lock);
+  }
+  return answer(cell);
+}
+
+PROTOCOL(reply_to_expecting_caller) {
+  stage here;
+  actor caller;
+  actor server;
+  reply_cell& cell = *reply_cell::make(value_type_of<value>);
+  atomic<int> posted{0};
+  model::parallel(
+      [&] {
+        here.run(caller, [&] {
+          const waker wait = expect_in(server, cell, posted);
+          model::expect(cell.wait_expected(wait, deadline::never()) == reply_status::replied,
+                        "it comes");
+          model::expect(content(cell) == 7, "the value");
+        });
+        cell.drop_caller();
+      },
+      [&] { model::expect(answer_posted(server, cell, posted), "the caller waits"); });
+}
+
 PROTOCOL(reply_against_expecting_caller) {
   stage here(true);
   actor caller;
@@ -113,27 +186,13 @@ PROTOCOL(reply_against_expecting_caller) {
   model::parallel(
       [&] {
         here.run(caller, [&] {
-          waker wait;
-          {
-            const raw_guard guard(server.lock);
-            cell.hang_on(server, 1);
-            wait = begin_wait();
-            cell.expect(wait);
-            posted.store(1, relaxed);  // relaxed: the server takes the lock
-          }
+          const waker wait = expect_in(server, cell, posted);
           status = cell.wait_expected(wait, deadline::from_ns(soon));
           expect_outcome(cell, status);
         });
         cell.drop_caller();
       },
-      [&] {
-        posted.await([](int now) { return now == 1; }, relaxed);
-        {
-          const raw_guard guard(server.lock);
-        }
-        taken = answer(cell);
-      },
-      [&] { here.fire_due(soon); });
+      [&] { taken = answer_posted(server, cell, posted); }, [&] { here.fire_due(soon); });
   model::expect(taken || status == reply_status::pending, "refused: the caller has gone");
 }
 
@@ -240,6 +299,36 @@ PROTOCOL(reply_by_a_server_that_looks_and_ends) {
       [&] { cells[1]->drop_caller(); });
   cells[0]->drop_caller();
   cells[2]->drop_caller();
+}
+
+void serve_against_a_caller_that_goes(request_goes when) {
+  stage here;
+  actor server;
+  stage::introduce(server, 1);
+  under_model::with_box(server);
+  reply_cell& cell = call_with_request(server);
+  model::parallel([&] { serve_one(here, server, cell, when); }, [&] { cell.drop_caller(); });
+}
+
+PROTOCOL(reply_with_a_request_that_goes_before_the_answer) {
+  serve_against_a_caller_that_goes(request_goes::before_the_answer);
+}
+
+PROTOCOL(reply_with_a_request_that_goes_behind_the_answer) {
+  serve_against_a_caller_that_goes(request_goes::behind_the_answer);
+}
+
+PROTOCOL(reply_with_a_request_that_goes_behind_the_next_look) {
+  serve_against_a_caller_that_goes(request_goes::behind_the_next_look);
+}
+
+// The server handed the call on, and lets go of the request while another answers.
+PROTOCOL(reply_by_another_against_the_end_of_the_request) {
+  stage here;
+  actor server;
+  reply_cell& cell = call_with_request(server);
+  model::parallel([&] { static_cast<void>(answer(cell)); },
+                  [&] { envelope_discard(cell.request_envelope()); }, [&] { cell.drop_caller(); });
 }
 
 PROTOCOL(reply_against_a_caller_that_goes) {

@@ -137,6 +137,23 @@ PROTOCOL(select_message_left_against_its_sender) {
       });
 }
 
+// Nobody else wakes the chooser: what it left of its wait has to be seen by the one who sends.
+PROTOCOL(select_oneshot_against_its_sender) {
+  stage here;
+  actor chooser;
+  auto answer = oneshot<int>();
+  auto ends = channel<int>();
+  model::parallel(
+      [&] {
+        here.run(chooser, [&] {
+          const int chosen = select(on(answer.rx, [](received v) { return v.value_or(0); }),
+                                    on(ends.rx, [](received v) { return v.value_or(0); }));
+          model::expect(chosen == 2, "it comes");
+        });
+      },
+      [&] { static_cast<void>(answer.tx.send(2)); });
+}
+
 PROTOCOL(select_oneshot_left_against_its_sender) {
   stage here;
   actor chooser;

@@ -221,6 +221,7 @@ void against_fire(Waits waits, std::int64_t at_ns, std::int64_t deadline_ns) {
         wheel.fire_due(at_ns);
       });
   model::expect(at_ns >= deadline_ns || !node->has_fired(last), "no wait ends before its time");
+  model::expect(at_ns >= deadline_ns || wheel.earliest() > at_ns, "nobody looks for it meanwhile");
   if (!node->has_fired(last)) {
     model::expect(wheel.earliest() <= deadline_ns, "somebody will look in time");
     wheel.fire_due(deadline_ns);
@@ -269,6 +270,26 @@ PROTOCOL(timers_standing_moved_on_against_an_earlier_wait) {
         return third;
       },
       soon, soon * 2);
+}
+
+// It was moved on, has fired and stands anew, later than the next wait's deadline: what it stood at
+// before must not be taken for that.
+PROTOCOL(timers_standing_armed_anew) {
+  against_fire(
+      [](timers& wheel, standing_timer& node, const waker& first, atomic<int>& begun) {
+        static_cast<void>(wheel.want(node, first, soon));
+        const waker second = begin_wait();
+        static_cast<void>(wheel.want(node, second, soon * 2));
+        model::expect(wheel.fire_due(soon) == 0, "it is moved on");
+        model::expect(wheel.fire_due(soon * 2) == 1 && node.has_fired(second), "it is due");
+        const waker third = begin_wait();
+        model::expect(wheel.want(node, third, soon * 4), "it is the earliest");
+        begun.store(1, release);
+        const waker fourth = begin_wait();
+        static_cast<void>(wheel.want(node, fourth, soon * 3));
+        return fourth;
+      },
+      soon * 2, soon * 3);
 }
 
 PROTOCOL(timers_standing_retire_against_fire) {
