@@ -197,7 +197,7 @@ term exit_reason::to_term() const {
 std::string exit_reason::message() const {
   if (kind() == exit_kind::noproc) return "no such actor";
   if (!is_error()) return to_string(to_term());
-  const std::string what = error_as(
+  std::string what = error_as(
       exception(), [](const std::exception& e) { return std::string("failed: ") + e.what(); });
   if (!what.empty()) return what;
   return exception() == nullptr ? "failed: an exception of another language"

@@ -61,7 +61,8 @@ struct type_info_layout {
 };
 extern const void* const probe_table[8] asm("_ZTVN5smarm6detail10probe_typeE");
 extern const type_info_layout probe_info asm("_ZTIN5smarm6detail11stack_probeE");
-constinit const type_info_layout probe_info{&probe_table[2], "N5smarm6detail11stack_probeE"};
+constinit const type_info_layout probe_info{static_cast<const void*>(&probe_table[2]),
+                                            "N5smarm6detail11stack_probeE"};
 }
 
 static_assert(sizeof(type_info_layout) == sizeof(std::type_info));
