@@ -22,7 +22,6 @@ inline constexpr std::int64_t ns_per_second = 1'000'000'000;
   return static_cast<std::int64_t>(now.tv_sec) * ns_per_second + now.tv_nsec;
 }
 
-// add_saturating returns time + duration, never_ns instead of an overflow, INT64_MIN below.
 // coarse_monotonic_ns is never later than monotonic_ns, and earlier by a tick of the kernel: 1 to
 // 10 ms, as it was built; more only where the CPU that keeps the time is held up. Any thread; about
 // 6 ns.
@@ -31,8 +30,10 @@ inline constexpr std::int64_t ns_per_second = 1'000'000'000;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);  // As above.
   return static_cast<std::int64_t>(now.tv_sec) * ns_per_second + now.tv_nsec;
 }
+// The longest such tick.
 inline constexpr std::int64_t coarse_tick_max_ns = 10'000'000;
 
+// add_saturating returns time + duration, never_ns instead of an overflow, INT64_MIN below.
 [[nodiscard]] constexpr std::int64_t add_saturating(std::int64_t time_ns,
                                                     std::int64_t duration_ns) noexcept {
   std::int64_t sum = 0;
