@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <span>
@@ -156,6 +157,16 @@ class exit_reason {
 };
 
 static_assert(sizeof(exit_reason) == 16);
+
+inline void exit_reason::swap(exit_reason& other) noexcept {
+  // SAFETY: an exception_ptr is one pointer that may be relocated: it knows nothing of its address.
+  static_assert(sizeof(std::exception_ptr) == sizeof(shared_term*));
+  void* mine = nullptr;
+  std::memcpy(&mine, static_cast<const void*>(&detail_), sizeof mine);
+  std::memcpy(static_cast<void*>(&detail_), static_cast<const void*>(&other.detail_), sizeof mine);
+  std::memcpy(static_cast<void*>(&other.detail_), &mine, sizeof mine);
+  std::swap(form_, other.form_);
+}
 
 // exit_request is what exit(reason) throws: it ends the actor with that reason, unless somebody
 // catches it on the way, as one may in Erlang. It is no std::exception, so handlers for errors let

@@ -97,8 +97,9 @@ class join_handle {
 
   outcome take() {
     detail::body_ref body = std::move(body_);
-    if (exit_reason why = detail::body_exit_reason(*body); !why.is_normal()) {
-      return std::unexpected(std::move(why));
+    // Copied: who else hears of the end may still be reading it.
+    if (const exit_reason& why = detail::body_exit_reason(*body); !why.is_normal()) {
+      return std::unexpected(why);
     }
     return static_cast<detail::result_body<Result>&>(*body).take();
   }
@@ -123,7 +124,9 @@ std::expected<join_handle<R>, std::error_code> spawn_on(runtime_core* where,
     attendant = made.get();
   }
   const start_options start{options.name, options.stack_size, attendant};
-  if (const std::error_code error = body_start(*body, where, start)) return std::unexpected(error);
+  if (const std::errc error = body_start(*body, where, start); error != std::errc()) {
+    return std::unexpected(std::make_error_code(error));
+  }
   return join_handle<R>(std::move(body));
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -114,16 +113,6 @@ void exit_reason::drop_error() noexcept {
   } else {
     std::destroy_at(&error_);
   }
-}
-
-void exit_reason::swap(exit_reason& other) noexcept {
-  // SAFETY: an exception_ptr is one pointer that may be relocated: it knows nothing of its address.
-  static_assert(sizeof(std::exception_ptr) == sizeof(shared_term*));
-  std::array<std::byte, sizeof(shared_term*)> mine;
-  std::memcpy(mine.data(), static_cast<const void*>(&detail_), mine.size());
-  std::memcpy(static_cast<void*>(&detail_), static_cast<const void*>(&other.detail_), mine.size());
-  std::memcpy(static_cast<void*>(&other.detail_), mine.data(), mine.size());
-  std::swap(form_, other.form_);
 }
 
 exit_reason::exit_reason(exit_kind kind, const term& detail) {

@@ -23,6 +23,8 @@ struct exception_globals {
 struct thread_state {
   // The scheduler that runs on this thread, or null. Set and read by the layer above.
   void* scheduler = nullptr;
+  // The actor that runs on this thread, or null. As above.
+  void* running = nullptr;
   // What this thread blocks on where it waits as a thread and no actor, or null. As above.
   void* parker = nullptr;
   // Where the C++ runtime and the C library keep this thread's words. Null until adopt_thread():

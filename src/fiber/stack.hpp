@@ -154,6 +154,13 @@ class stack_cache {
     return stacks_[--count_];
   }
 
+  // take is acquire of what is at hand; false: nothing is.
+  [[nodiscard]] bool take(stack_span& out) noexcept {
+    if (count_ == 0) return false;
+    out = stacks_[--count_];
+    return true;
+  }
+
   // release takes back a stack of the default size.
   void release(stack_span stack) noexcept {
     if (count_ == capacity) [[unlikely]] {

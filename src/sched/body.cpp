@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include <smarm/errors.hpp>
@@ -37,21 +38,31 @@ void free_allocation(body_header& header) noexcept {
   }
 }
 
-// Gives the new actor a slot and makes it runnable. The caller has counted it.
-std::error_code bring_to_life(body_header& header, runtime_core& core, scheduler* here,
-                              std::size_t stack_size, birth* at_birth) {
-  core.work().queue.reserve(core.life().actors());
-  slot* fresh = nullptr;
-  if (here != nullptr) {
-    fresh = here->take_slot();
-  } else if (slot_table::instance().take(&fresh, 1) == 0) {
-    fresh = nullptr;
+slot* take_slot_of_table() noexcept {
+  slot* taken = nullptr;
+  return slot_table::instance().take(&taken, 1) == 1 ? taken : nullptr;
+}
+
+// Names are rare, and take memory: kept apart from what each spawn does. False: there is no memory.
+[[gnu::cold, gnu::noinline]] bool give_name(body_header& header, std::string_view name) noexcept {
+  try {
+    header.name = name;
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
   }
-  if (fresh == nullptr) return std::make_error_code(std::errc::not_enough_memory);
+}
+
+// Gives the new actor a slot and makes it runnable. The caller has counted it.
+std::errc bring_to_life(body_header& header, runtime_core& core, scheduler* here,
+                        std::uint32_t stack_kib, birth* at_birth) {
+  core.work().queue.reserve(core.life().actors());
+  slot* const fresh = here != nullptr ? here->take_slot() : take_slot_of_table();
+  if (fresh == nullptr) return std::errc::not_enough_memory;
   fresh->generation = fresh->state.status().generation();
   fresh->body = &header;
   fresh->owner.store(&core, relaxed);  // relaxed: published by publish_queued
-  fresh->stack_size = static_cast<std::uint32_t>(stack_size >> 10);
+  fresh->stack_size = stack_kib;
   fresh->shield_depth = 0;
   fresh->wait_opened = false;
   fresh->wait_timer = nullptr;
@@ -71,8 +82,7 @@ std::error_code bring_to_life(body_header& header, runtime_core& core, scheduler
 
 }  // namespace
 
-void body_header::end(exit_reason reason) noexcept {
-  why = std::move(reason);
+void body_header::end() noexcept {
   // release: publishes `why` and the result to the joiner. acquire: pairs with body_wait's
   // exchange to awaited: the joiner's waker is visible.
   if (cell.exchange(join_cell::ended, acq_rel) == join_cell::awaited) joiner.wake_last();
@@ -115,7 +125,7 @@ void body_release(actor_body& body) noexcept {
   free_allocation(header);
 }
 
-std::error_code body_start(actor_body& body, runtime_core* where, const start_options& options) {
+std::errc body_start(actor_body& body, runtime_core* where, const start_options& options) {
   scheduler* const here = scheduler::current();
   if (where == nullptr && here == nullptr) {
     throw misuse("smarm::spawn: this thread is no actor; use runtime::spawn");
@@ -123,25 +133,26 @@ std::error_code body_start(actor_body& body, runtime_core* where, const start_op
   if (here != nullptr) stop_point();
   runtime_core& core = where != nullptr ? *where : here->core();
   scheduler* const inside = here != nullptr && &here->core() == &core ? here : nullptr;
-  const std::size_t stack_size =
-      options.stack_size == 0 ? core.settings().stack_size : options.stack_size;
-  if (stack_size < stack_size_min || stack_size > stack_size_max) {
-    return std::make_error_code(std::errc::invalid_argument);
+  std::uint32_t stack_kib = core.default_stack_kib();
+  if (options.stack_size != 0) [[unlikely]] {
+    if (options.stack_size < stack_size_min || options.stack_size > stack_size_max) {
+      return std::errc::invalid_argument;
+    }
+    stack_kib = static_cast<std::uint32_t>(std::bit_ceil(options.stack_size) >> 10);
   }
   body_header& header = header_of(body);
-  try {
-    header.name = options.name;
-  } catch (const std::bad_alloc&) {
-    return std::make_error_code(std::errc::not_enough_memory);
+  if (!options.name.empty() && !give_name(header, options.name)) {
+    return std::errc::not_enough_memory;
   }
-  if (const std::error_code refused = core.admit(inside)) return refused;
-  std::error_code error;
+  if (const std::errc refused = core.admit(inside); refused != std::errc()) return refused;
+  std::errc error{};
   try {
-    error = bring_to_life(header, core, inside, std::bit_ceil(stack_size), options.at_birth);
+    error = bring_to_life(header, core, inside, stack_kib, options.at_birth);
   } catch (const std::bad_alloc&) {
-    error = std::make_error_code(std::errc::not_enough_memory);
+    error = std::errc::not_enough_memory;
   }
-  if (!error) return {};
+  if (error == std::errc()) [[likely]]
+    return error;
   core.life().discharge();
   // What was counted may have been all that kept the run going, and its schedulers have gone to
   // sleep on it; an actor of theirs that spawned still lives.
@@ -195,7 +206,7 @@ bool body_request_stop(actor_body& body) noexcept {
 
 pid body_pid(const actor_body& body) noexcept { return header_of(body).who; }
 
-exit_reason body_exit_reason(const actor_body& body) { return header_of(body).why; }
+const exit_reason& body_exit_reason(const actor_body& body) noexcept { return header_of(body).why; }
 
 void throw_empty_handle() {
   throw misuse("smarm::join_handle: the handle is empty (moved from, joined or detached)");

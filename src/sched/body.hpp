@@ -47,8 +47,9 @@ struct body_header {
   // The stack of an exception on its way to the actor's end (sched/thrown.hpp); the actor's.
   captured_stack* thrown = nullptr;
 
-  // end publishes the exit and wakes the joiner. Called once, by the exit.
-  void end(exit_reason reason) noexcept;
+  // end publishes the result and `why`, which the exit has written, and wakes the joiner. Called
+  // once, by the exit.
+  void end() noexcept;
 
   // has_holder tells whether a join handle still exists (a hint that may be out of date at once).
   [[nodiscard]] bool has_holder() const noexcept {

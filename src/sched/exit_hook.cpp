@@ -18,8 +18,7 @@ namespace smarm::detail {
 void exit_hook::destroy() noexcept { delete this; }
 
 exit_hook_list::exit_hook_list(slot& ended) noexcept : first_(nullptr) {
-  // seq_cst: pairs with link and set_done, see exit_hook.hpp.
-  if (ended.hooks.load(seq_cst) == nullptr) return;
+  if (!has_hooks(ended)) return;
   const raw_guard guard(ended.lock);
   first_ = ended.hooks.load(relaxed);          // relaxed: under the lock
   ended.hooks.store(nullptr, relaxed);         // relaxed: as above

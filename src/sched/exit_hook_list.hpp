@@ -17,6 +17,12 @@ class actor_extension;
 
 struct exit_hook_list {
  public:
+  // has_hooks: false: there is none, and none will come. By the exit, after set_done.
+  [[nodiscard]] static bool has_hooks(const slot& ended) noexcept {
+    // seq_cst: pairs with link and set_done, see exit_hook.hpp.
+    return ended.hooks.load(seq_cst) != nullptr;
+  }
+
   // Takes the slot's hooks, and with them the list's references.
   explicit exit_hook_list(slot& ended) noexcept;
   ~exit_hook_list();

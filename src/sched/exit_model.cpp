@@ -47,10 +47,11 @@ body_ref start(actor& who) {
 // publish_end is scheduler::publish_end.
 void publish_end(actor& self) {
   body_header& header = *self.body;
+  header.why = exit_reason::stopped();
   self.state.set_done();
   exit_hook_list hooks(self);
   static_cast<void>(header.has_holder());
-  header.end(exit_reason::stopped());
+  header.end();
   hooks.call_all(self.who(), header.why);
   body_release(body_of(header));
   self.body = nullptr;

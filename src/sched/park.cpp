@@ -24,11 +24,12 @@ namespace smarm::detail {
 
 // wait_access opens wakers to the scheduler's side.
 struct wait_access {
-  [[nodiscard]] static thread_parker* thread_of(const waker& wait) noexcept {
-    // SAFETY: the lowest bit marks a thread_parker; slots and parkers are aligned.
-    return (wait.target_ & 1) == 0
-               ? nullptr
-               : reinterpret_cast<thread_parker*>(wait.target_ & ~std::uintptr_t{1});
+  // SAFETY: the lowest bit marks a thread_parker; slots and parkers are aligned.
+  [[nodiscard]] static bool is_thread(const waker& wait) noexcept {
+    return (wait.target_ & 1) != 0;
+  }
+  [[nodiscard]] static thread_parker& thread_of(const waker& wait) noexcept {
+    return *reinterpret_cast<thread_parker*>(wait.target_ & ~std::uintptr_t{1});
   }
   [[nodiscard]] static slot& slot_of(const waker& wait) noexcept {
     return *reinterpret_cast<slot*>(wait.target_);  // SAFETY: as above
@@ -42,12 +43,8 @@ namespace {
 // start another.
 bool is_unwinding() noexcept { return current_thread().exceptions->uncaught != 0; }
 
-[[gnu::cold, gnu::noinline]] void throw_stop() {
-  if (!is_unwinding()) throw forced_stop{};
-}
-
 // deliver ends the wait of an actor and makes it runnable.
-void deliver(slot& target, std::uint64_t ticket, bool last) noexcept {
+[[gnu::always_inline]] inline void deliver(slot& target, std::uint64_t ticket, bool last) noexcept {
   if (!target.state.is_open(ticket)) return;
   // relaxed: behind is_open's acquire, which pairs with publish_queued. If the slot has gone to
   // another actor since, this is that one's runtime and unpark below finds the ticket stale.
@@ -71,10 +68,10 @@ void deliver(slot& target, std::uint64_t ticket, bool last) noexcept {
 }
 
 // deliver ends the wait of whoever the waker is of: an actor, a foreign thread, or nobody.
-void deliver(const waker& wait, bool last) noexcept {
+[[gnu::always_inline]] inline void deliver(const waker& wait, bool last) noexcept {
   if (!wait) return;
-  if (thread_parker* const thread = wait_access::thread_of(wait)) {
-    thread->wake(static_cast<std::uint32_t>(wait_access::ticket_of(wait)));
+  if (wait_access::is_thread(wait)) [[unlikely]] {
+    wait_access::thread_of(wait).wake(static_cast<std::uint32_t>(wait_access::ticket_of(wait)));
     return;
   }
   deliver(wait_access::slot_of(wait), wait_access::ticket_of(wait), last);
@@ -111,13 +108,8 @@ wait_outcome expired() noexcept {
   return wait_outcome::timed_out;
 }
 
-// Parks the running actor until it is woken, or until the deadline.
-wait_outcome park_actor(slot& self, const waker& wait, wait_reason reason, deadline until) {
-  self.reason = reason;
-  if (until.is_never()) {
-    scheduler::park_running();
-    return wait_outcome::woken;
-  }
+// The part of park_actor that has a deadline.
+wait_outcome park_until(slot& self, const waker& wait, deadline until) {
   timers& wheel = scheduler::current()->core().work().timers;
   standing_timer* const own = timer_of(self, wait);
   if (own != nullptr) [[likely]] {
@@ -133,6 +125,15 @@ wait_outcome park_actor(slot& self, const waker& wait, wait_reason reason, deadl
   if (wheel.insert(alarm)) scheduler::current()->note_deadline();
   scheduler::park_running();
   return wheel.cancel(alarm) ? wait_outcome::woken : wait_outcome::timed_out;
+}
+
+// Parks the running actor until it is woken, or until the deadline.
+[[gnu::always_inline]] inline wait_outcome park_actor(slot& self, const waker& wait,
+                                                      wait_reason reason, deadline until) {
+  self.reason = reason;
+  if (!until.is_never()) return park_until(self, wait, until);
+  scheduler::park_running();
+  return wait_outcome::woken;
 }
 
 }  // namespace
@@ -152,10 +153,10 @@ waker begin_wait() noexcept {
 }
 
 wait_outcome park(const waker& wait, wait_reason reason, deadline until) {
-  if (thread_parker* const thread = wait_access::thread_of(wait)) {
-    return thread->park(static_cast<std::uint32_t>(wait_access::ticket_of(wait)), until.ns())
-               ? wait_outcome::woken
-               : wait_outcome::timed_out;
+  if (wait_access::is_thread(wait)) [[unlikely]] {
+    const auto ticket = static_cast<std::uint32_t>(wait_access::ticket_of(wait));
+    return wait_access::thread_of(wait).park(ticket, until.ns()) ? wait_outcome::woken
+                                                                 : wait_outcome::timed_out;
   }
   slot& self = wait_access::slot_of(wait);
   SMARM_ASSERT(scheduler::current_slot() == &self, "an actor parks on its own wait", self.index);
@@ -172,7 +173,7 @@ wait_outcome park(const waker& wait, wait_reason reason, deadline until) {
 }
 
 wait_outcome park_through_stop(const waker& wait, wait_reason reason, deadline until) noexcept {
-  if (wait_access::thread_of(wait) != nullptr) return park(wait, reason, until);
+  if (wait_access::is_thread(wait)) return park(wait, reason, until);
   slot& self = wait_access::slot_of(wait);
   const wait_shield shield(self);
   return park_actor(self, wait, reason, until);
@@ -189,11 +190,8 @@ actor_extension* extension_of_self() noexcept {
   return scheduler::current_slot()->extension.load(acquire);
 }
 
-void stop_point() {
-  if (slot* const self = scheduler::current_slot()) {
-    if (self->state.stop_is_pending()) [[unlikely]]
-      throw_stop();
-  }
+void throw_stop() {
+  if (!is_unwinding()) throw forced_stop{};
 }
 
 }  // namespace smarm::detail

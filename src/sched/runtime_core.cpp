@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <bit>
 #include <csignal>
 #include <cstdio>
 #include <string>
@@ -151,6 +152,7 @@ exit_reason no_stack(std::error_code why) {
 
 void runtime_core::build(const config& how) {
   settings_ = how;
+  default_stack_kib_ = static_cast<std::uint32_t>(std::bit_ceil(how.stack_size) >> 10);
   work_ = std::make_unique<workplace>(how, usable_cpus(), life_, static_cast<idle_duties&>(*this));
   stacks_ = std::make_unique<stack_pool>();
   const auto last = stacks_->acquire(stack_size_default);
@@ -262,16 +264,9 @@ void runtime_core::end_claim() noexcept {
 
 // ---- counts and the verdict ------------------------------------------------------------------
 
-std::error_code runtime_core::admit(picker* inside) noexcept {
-  switch (inside != nullptr ? inside->admit() : life_.admit(false, settings_.max_actors)) {
-    case run_life::admission::admitted:
-      return {};
-    case run_life::admission::ended:
-      return std::make_error_code(std::errc::operation_canceled);
-    case run_life::admission::full:
-      break;
-  }
-  return std::make_error_code(std::errc::resource_unavailable_try_again);
+std::errc runtime_core::refusal(run_life::admission verdict) noexcept {
+  return verdict == run_life::admission::ended ? std::errc::operation_canceled
+                                               : std::errc::resource_unavailable_try_again;
 }
 
 exit_reason runtime_core::no_stack_reason(std::error_code why) const noexcept {

@@ -22,6 +22,7 @@
 #include "base/atomic.hpp"
 #include "fiber/stack.hpp"
 #include "sched/driver.hpp"
+#include "sched/picker.hpp"
 #include "sched/run_life.hpp"
 #include "sched/slot.hpp"
 #include "sched/workplace.hpp"
@@ -44,8 +45,12 @@ class runtime_core final : private idle_duties {
   void run() noexcept;
   void end_claim() noexcept;
 
-  // admit counts a new actor; the error says why it may not be.
-  [[nodiscard]] std::error_code admit(picker* inside) noexcept;
+  // admit counts a new actor; errc(), or why it may not be.
+  [[nodiscard]] std::errc admit(picker* inside) noexcept {
+    const run_life::admission verdict =
+        inside != nullptr ? inside->admit() : life_.admit(false, settings_.max_actors);
+    return verdict == run_life::admission::admitted ? std::errc() : refusal(verdict);
+  }
   // operation_finished counts an operation out, and wakes the schedulers if it was the last thing
   // that kept the run going.
   void operation_finished() noexcept;
@@ -56,6 +61,8 @@ class runtime_core final : private idle_duties {
 
   [[nodiscard]] const config& settings() const noexcept { return settings_; }
   [[nodiscard]] unsigned scheduler_count() const noexcept { return settings_.schedulers; }
+  // default_stack_kib is the size of a stack that a spawn does not name, in KiB, a power of two.
+  [[nodiscard]] std::uint32_t default_stack_kib() const noexcept { return default_stack_kib_; }
   [[nodiscard]] scheduler& scheduler_at(unsigned index) noexcept { return *schedulers_[index]; }
   [[nodiscard]] run_life& life() noexcept { return life_; }
   // work stands from create to destroy.
@@ -83,11 +90,13 @@ class runtime_core final : private idle_duties {
   void scheduler_thread(unsigned index) noexcept;
   void open_gate(gate how) noexcept;
   void await_pins() noexcept;
+  [[nodiscard]] static std::errc refusal(run_life::admission verdict) noexcept;
 
   bool look_at_drivers() noexcept override;
   std::int64_t return_surplus(std::int64_t now_ns) noexcept override;
 
   config settings_;
+  std::uint32_t default_stack_kib_ = 0;  // constant while the parts stand
   std::unique_ptr<workplace> work_;
   std::unique_ptr<stack_pool> stacks_;
   stack_span last_stack_;  // of stacks_; constant while the parts stand

@@ -33,8 +33,8 @@ slot* scheduler::pick_startable(slot* donor) noexcept {
   return next;
 }
 
-void scheduler::set_running(slot& next) noexcept {
-  running_ = &next;
+[[gnu::always_inline]] inline void scheduler::set_running(slot& next) noexcept {
+  current_thread().running = &next;
   if (next.has_started && next.last_scheduler != index_) {
     // relaxed: own counter, read as a statistic
     migrations_.store(migrations_.load(relaxed) + 1, relaxed);
@@ -46,13 +46,15 @@ void scheduler::set_running(slot& next) noexcept {
 // Gives a fresh actor its stack: the donor's, if that one is ending and the size fits, or a new
 // one, or the last resort's. False: there was none, and the actor is back in the queue.
 bool scheduler::give_stack(slot& fresh, slot* donor) noexcept {
-  const std::size_t wanted = std::size_t{fresh.stack_size} << 10;
   if (donor != nullptr && donor->stack_size == fresh.stack_size) {
     fresh.context.stack = std::exchange(donor->context.stack, {});
     return true;
   }
+  const bool is_usual = fresh.stack_size == stack_size_default >> 10;
+  if (is_usual && stacks_.take(fresh.context.stack)) [[likely]]
+    return true;
   const auto stack =
-      wanted == stack_size_default ? stacks_.acquire() : core_.stacks().acquire(wanted);
+      is_usual ? stacks_.acquire() : core_.stacks().acquire(std::size_t{fresh.stack_size} << 10);
   if (stack) {
     fresh.context.stack = *stack;
     return true;
@@ -76,12 +78,53 @@ bool scheduler::give_last_stack(slot& fresh, std::error_code why) noexcept {
   return true;
 }
 
-void scheduler::switch_away(scheduler& here, slot& self, slot* next, leaving how) noexcept {
+// What is left to do for an actor that has ended, once nobody stands on its stack.
+void scheduler::finish_ended(slot& previous) noexcept {
+  const stack_span stack = std::exchange(previous.context.stack, {});
+  if (!stack.empty()) {
+    if (previous.stack_size == stack_size_default >> 10) [[likely]] {
+      stacks_.release(stack);
+    } else if (previous.stack_size == 0) {
+      core_.give_last_stack_back();
+    } else {
+      core_.stacks().release(stack);
+    }
+  }
+  give_slot(previous);
+  discharge();
+}
+
+void scheduler::finish_previous(switch_message message) noexcept {
+  auto* const previous = static_cast<slot*>(message.from);
+  perturb(perturb_point::switched);
+  switch (static_cast<leaving>(message.what)) {
+    case leaving::idle:
+      return;
+    case leaving::parking:
+      return finish_parking(*previous);
+    case leaving::yielding:
+      previous->migration_tried = true;  // no park: a yield stays cheap in debug builds too
+      previous->state.yield_return();
+      enqueue(*previous);
+      return;
+    case leaving::ended:
+      return finish_ended(*previous);
+  }
+}
+
+[[gnu::always_inline]] inline void scheduler::finish_parking(slot& previous) noexcept {
+  // From this call on the actor may run elsewhere, unless it comes back at once.
+  if (previous.state.park_return() == slot_state::park_end::must_enqueue) [[unlikely]]
+    schedule(previous);
+}
+
+[[gnu::always_inline]] inline void scheduler::switch_away(scheduler& here, slot& self, slot* next,
+                                                          leaving how) noexcept {
   const auto what = static_cast<std::uintptr_t>(how);
   switch_message message{};
   // PARKS: `here` may be another thread's when a switch returns.
   if (next == nullptr) {
-    here.running_ = nullptr;
+    current_thread().running = nullptr;
     message = switch_fiber(self.context, here.idle_, &self, what);
   } else {
     here.set_running(*next);
@@ -89,12 +132,19 @@ void scheduler::switch_away(scheduler& here, slot& self, slot* next, leaving how
                   ? switch_fiber(self.context, next->context, &self, what)
                   : start_fiber(self.context, next->context, &actor_main, &self, what);
   }
-  current()->finish_previous(message);
+  scheduler& now = *current();
+  // Mostly who ran before has parked: that is done here, without a call.
+  if (message.what == static_cast<std::uintptr_t>(leaving::parking)) [[likely]] {
+    perturb(perturb_point::switched);
+    now.finish_parking(*static_cast<slot*>(message.from));
+  } else {
+    now.finish_previous(message);
+  }
 }
 
 void scheduler::park_running() noexcept {
   scheduler& here = *current();
-  slot& self = *here.running_;
+  slot& self = *current_slot();
   SMARM_ASSERT_DEBUG(current_thread().held_raw_mutexes == 0, "nobody parks with a raw_mutex held",
                      self.index, self.reason);
   if (!self.state.consume_notification()) {
@@ -106,64 +156,22 @@ void scheduler::park_running() noexcept {
 
 void scheduler::yield_running() noexcept {
   scheduler& here = *current();
-  slot& self = *here.running_;
+  slot& self = *current_slot();
   slot* const next = here.pick_startable(nullptr);
   if (next == nullptr) return;
   switch_away(here, self, next, leaving::yielding);
 }
 
-void scheduler::finish_previous(switch_message message) noexcept {
-  auto* const previous = static_cast<slot*>(message.from);
-  perturb(perturb_point::switched);
-  switch (static_cast<leaving>(message.what)) {
-    case leaving::idle:
-      return;
-    case leaving::parking:
-      // From this call on the actor may run elsewhere, unless it comes back at once.
-      if (previous->state.park_return() == slot_state::park_end::must_enqueue) {
-        schedule(*previous);
-      }
-      return;
-    case leaving::yielding:
-      previous->migration_tried = true;  // no park: a yield stays cheap in debug builds too
-      previous->state.yield_return();
-      enqueue(*previous);
-      return;
-    case leaving::ended: {
-      const stack_span stack = std::exchange(previous->context.stack, {});
-      if (!stack.empty()) {
-        if (previous->stack_size == stack_size_default >> 10) {
-          stacks_.release(stack);
-        } else if (previous->stack_size == 0) {
-          core_.give_last_stack_back();
-        } else {
-          core_.stacks().release(stack);
-        }
-      }
-      give_slot(*previous);
-      discharge();
-      return;
-    }
-  }
-}
-
 // ---- an actor's beginning and end ------------------------------------------------------------
 
-slot* scheduler::take_slot() noexcept {
-  if (cached_slots_ == 0) {
-    cached_slots_ = slot_table::instance().take(slot_cache_.data(), slot_cache_max / 2);
-    if (cached_slots_ == 0) return nullptr;
-  }
-  return slot_cache_[--cached_slots_];
+bool scheduler::refill_slots() noexcept {
+  cached_slots_ = slot_table::instance().take(slot_cache_.data(), slot_cache_max / 2);
+  return cached_slots_ != 0;
 }
 
-void scheduler::give_slot(slot& vacant) noexcept {
-  if (vacant.generation == slot_word::generation_max) return;  // retired
-  if (cached_slots_ == slot_cache_max) {
-    cached_slots_ -= slot_cache_max / 2;
-    slot_table::instance().give_back(slot_cache_.data() + cached_slots_, slot_cache_max / 2);
-  }
-  slot_cache_[cached_slots_++] = &vacant;
+void scheduler::spill_slots() noexcept {
+  cached_slots_ -= slot_cache_max / 2;
+  slot_table::instance().give_back(slot_cache_.data() + cached_slots_, slot_cache_max / 2);
 }
 
 // Why the actor was stopped: by a signal that its extension knows, or by request_stop.
@@ -173,22 +181,26 @@ exit_reason scheduler::stop_reason(slot& self) noexcept {
   return extension == nullptr ? exit_reason::stopped() : extension->stop_reason();
 }
 
-// Runs the actor's function; the reason why it ended.
-exit_reason scheduler::run_body(slot& self) noexcept {
-  if (self.stack_size == 0) return std::move(self.body->why);  // no stack to run on
+// Runs the actor's function and leaves in its body why it ended, where that is not the normal end
+// that the body was made with.
+void scheduler::run_body(slot& self) noexcept {
+  body_header& header = *self.body;
+  if (self.stack_size == 0) return;  // no stack to run on; the reason is there already
   // Asked to stop before it ever ran: then its function does not begin.
-  if (self.state.peek().stop_requested()) return stop_reason(self);
+  if (self.state.peek().stop_requested()) [[unlikely]] {
+    header.why = stop_reason(self);
+    return;
+  }
   try {
-    body_of(*self.body).run();
-    return exit_reason::normal();
+    body_of(header).run();
   } catch (const forced_stop&) {
-    return stop_reason(self);
+    header.why = stop_reason(self);
   } catch (const exit_request& request) {
-    return request.why;
+    header.why = request.why;
   } catch (const stack_probe&) {
     std::abort();
   } catch (...) {
-    return caught_reason();
+    header.why = caught_reason();
   }
 }
 
@@ -201,40 +213,55 @@ void scheduler::drop_wait_timer(slot& self) noexcept {
   pool_free(gone, sizeof(standing_timer));
 }
 
-// Publishes that the actor has ended: nobody finds it, the joiner and the hooks learn why, its
-// half of the body is dropped. Its slot is vacant afterwards, though still in no free list.
-void scheduler::publish_end(slot& self, exit_reason why) noexcept {
-  body_header& header = *self.body;
-  if (self.wait_timer != nullptr) drop_wait_timer(self);  // before anybody learns of the end
-  self.state.set_done();
-  ++self.shield_depth;  // set_done shields; no stop_shield of a result's destructor undoes it
-  exit_hook_list hooks(self);
-  const bool nobody_learns = why.is_error() && !hooks.is_heard() && !header.has_holder();
-  const pid who = header.who;
-  hooks.close(who, why);
-  header.end(std::move(why));
-  hooks.call_all(who, header.why);
-  if (nobody_learns) report_unobserved(self, header);
+// Drops the actor's half of its body and makes its slot vacant, though still in no free list.
+void scheduler::bury(slot& self) noexcept {
   // May run the destructor of the result, which may park: the actor is still there to do it.
-  body_release(body_of(header));
+  body_release(body_of(*self.body));
   self.body = nullptr;  // not before: that destructor may ask for its actor's name
   if (self.wait_timer != nullptr) drop_wait_timer(self);  // of that destructor's waits
   // False when the slot's generations are used up: then give_slot retires it.
   (void)self.state.reclaim();
 }
 
+// Publishes that the actor has ended: nobody finds it, the joiner and the hooks learn why, which
+// its body says; then it is buried.
+void scheduler::publish_end(slot& self) noexcept {
+  body_header& header = *self.body;
+  if (self.wait_timer != nullptr) [[unlikely]]
+    drop_wait_timer(self);  // before anybody learns of the end
+  self.state.set_done();
+  ++self.shield_depth;  // set_done shields; no stop_shield of a result's destructor undoes it
+  if (!exit_hook_list::has_hooks(self)) [[likely]] {
+    const bool nobody_learns = header.why.is_error() && !header.has_holder();
+    header.end();
+    if (nobody_learns) [[unlikely]]
+      report_unobserved(self, header);
+    bury(self);
+    return;
+  }
+  exit_hook_list hooks(self);
+  const bool nobody_learns = header.why.is_error() && !hooks.is_heard() && !header.has_holder();
+  const pid who = header.who;
+  hooks.close(who, header.why);
+  header.end();
+  hooks.call_all(who, header.why);
+  if (nobody_learns) report_unobserved(self, header);
+  bury(self);
+}
+
 void scheduler::end_unstarted(slot& queued, exit_reason why) noexcept {
   queued.add_shield();
   body_of(*queued.body).discard();
-  publish_end(queued, std::move(why));
+  queued.body->why = std::move(why);
+  publish_end(queued);
 }
 
 void scheduler::actor_main(void* from, std::uintptr_t what) noexcept {
   scheduler* here = current();
   here->finish_previous({from, what});
-  slot& self = *here->running_;
+  slot& self = *current_slot();
   self.has_started = true;
-  exit_reason why = run_body(self);
+  run_body(self);
   // From here on a pending stop cuts no wait of the actor: only destructors are left, which must
   // not throw. By the depth, so that a shield within them does not take this one along.
   if (!self.body->has_trivial_function) {
@@ -242,7 +269,7 @@ void scheduler::actor_main(void* from, std::uintptr_t what) noexcept {
     body_of(*self.body).discard();
   }
   // PARKS: the body has, so the scheduler is looked up anew.
-  publish_end(self, std::move(why));
+  publish_end(self);
   current()->leave_ended(self);
 }
 
@@ -255,7 +282,7 @@ void scheduler::leave_ended(slot& self) noexcept {
   slot* const next = pick_startable(donor);
   constexpr auto what = static_cast<std::uintptr_t>(leaving::ended);
   if (next == nullptr) {
-    running_ = nullptr;
+    current_thread().running = nullptr;
     leave_fiber(self.context, idle_, &self, what);
   }
   set_running(*next);

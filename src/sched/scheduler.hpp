@@ -45,12 +45,10 @@ class scheduler final : public picker {
   }
   // current_slot is the running actor's slot; null on a foreign thread.
   [[nodiscard]] static slot* current_slot() noexcept {
-    scheduler* const here = current();
-    return here == nullptr ? nullptr : here->running_;
+    return static_cast<slot*>(current_thread().running);
   }
 
   [[nodiscard]] runtime_core& core() const noexcept { return core_; }
-  [[nodiscard]] slot* running() const noexcept { return running_; }
 
   // run runs actors until the run is over. The thread's main function.
   void run() noexcept;
@@ -64,8 +62,18 @@ class scheduler final : public picker {
   [[nodiscard]] bool note_expired_wait() noexcept { return ++expired_waits_ % 32 == 0; }
 
   // take_slot / give_slot: a vacant slot through this thread's cache; null without memory.
-  [[nodiscard]] slot* take_slot() noexcept;
-  void give_slot(slot& vacant) noexcept;
+  [[nodiscard]] slot* take_slot() noexcept {
+    if (cached_slots_ == 0 && !refill_slots()) [[unlikely]]
+      return nullptr;
+    return slot_cache_[--cached_slots_];
+  }
+  void give_slot(slot& vacant) noexcept {
+    if (vacant.generation == slot_word::generation_max) [[unlikely]]
+      return;  // retired
+    if (cached_slots_ == slot_cache_max) [[unlikely]]
+      spill_slots();
+    slot_cache_[cached_slots_++] = &vacant;
+  }
 
   // end_unstarted ends an actor that has never run and whose runtime runs no more. Its function is
   // destroyed on the calling thread.
@@ -87,21 +95,25 @@ class scheduler final : public picker {
 
   static constexpr std::size_t slot_cache_max = 64;
 
+  [[nodiscard]] bool refill_slots() noexcept;
+  void spill_slots() noexcept;
   [[nodiscard]] slot* pick_startable(slot* donor) noexcept;
   [[nodiscard]] bool give_stack(slot& fresh, slot* donor) noexcept;
   [[nodiscard]] bool give_last_stack(slot& fresh, std::error_code why) noexcept;
   void set_running(slot& next) noexcept;
   void finish_previous(switch_message message) noexcept;
+  void finish_parking(slot& previous) noexcept;
+  void finish_ended(slot& previous) noexcept;
   static void switch_away(scheduler& here, slot& self, slot* next, leaving how) noexcept;
 
   static void actor_main(void* from, std::uintptr_t what) noexcept;
-  static exit_reason run_body(slot& self) noexcept;
+  static void run_body(slot& self) noexcept;
   static exit_reason stop_reason(slot& self) noexcept;
-  static void publish_end(slot& self, exit_reason why) noexcept;
+  static void publish_end(slot& self) noexcept;
+  static void bury(slot& self) noexcept;
   static void drop_wait_timer(slot& self) noexcept;
   [[noreturn]] void leave_ended(slot& self) noexcept;
 
-  slot* running_ = nullptr;
   runtime_core& core_;
   fiber idle_;
   std::uint32_t expired_waits_ = 0;

@@ -178,7 +178,7 @@ inline void slot_state::yield_return() noexcept {
   set(old.with_state(run_state::queued));
 }
 
-inline slot_state::park_end slot_state::park_return() noexcept {
+[[gnu::always_inline]] inline slot_state::park_end slot_state::park_return() noexcept {
   // acquire, also where the exchange fails: pairs with unpark that has noted a wake: what the waker
   // wrote goes on to who claims.
   std::uint64_t bits = word_.load(acquire);

@@ -24,11 +24,12 @@
 
 #include <smarm/deadline.hpp>
 
+#include "fiber/current.hpp"
+#include "sched/slot.hpp"
 #include "sched/wait_reason.hpp"
 
 namespace smarm::detail {
 
-struct slot;
 class thread_parker;
 
 // waker is where to deliver the wake of one wait. A value of two words; copying it is free.
@@ -80,6 +81,17 @@ wait_outcome park_through_stop(const waker& wait, wait_reason reason,
 
 // stop_point leaves by the exception of a stop if one was requested and none of the reasons to
 // hold it off (a shield, an unwind in progress) stands. The entry of every call that may park.
-void stop_point();
+#ifdef SMARM_MODEL
+void stop_point();  // in a model, tests/model/actors.cpp knows who runs
+#else
+// throw_stop throws that exception, unless the actor unwinds.
+[[gnu::cold]] void throw_stop();
+inline void stop_point() {
+  if (const auto* const self = static_cast<const slot*>(current_thread().running)) {
+    if (self->state.stop_is_pending()) [[unlikely]]
+      throw_stop();
+  }
+}
+#endif
 
 }  // namespace smarm::detail

@@ -35,6 +35,10 @@ node* wait_for_link(node& after) noexcept {
   }
 }
 
+[[gnu::cold, gnu::noinline]] void throw_two_receivers() {
+  throw misuse("channel: the receiver is used by two at once");
+}
+
 struct send_waiter : waiter {
   channel_core* channel = nullptr;
   void* cell = nullptr;
@@ -160,9 +164,12 @@ channel_status channel_core::try_send(void* cell) noexcept {
 }
 
 channel_status channel_core::send(void* cell, deadline until) {
-  if (room_ == nullptr || room_->try_take()) {
-    return append(cell) ? channel_status::done : channel_status::closed;
-  }
+  if (room_ != nullptr && !room_->try_take()) [[unlikely]]
+    return send_to_full(cell, until);
+  return append(cell) ? channel_status::done : channel_status::closed;
+}
+
+channel_status channel_core::send_to_full(void* cell, deadline until) {
   send_waiter me;
   me.channel = this;
   me.cell = cell;
@@ -181,9 +188,8 @@ channel_status channel_core::send(void* cell, deadline until) {
 
 void channel_core::require_single_receiver() const {
   // relaxed: whoever is parked has been so for a while, else the misuse is a race that nobody sees.
-  if (receiver_parked_.load(relaxed)) {
-    throw misuse("channel: the receiver is used by two at once");
-  }
+  if (receiver_parked_.load(relaxed)) [[unlikely]]
+    throw_two_receivers();
 }
 
 // oldest returns the node of the oldest value; null: there is none, and why.
@@ -207,21 +213,31 @@ void* channel_core::try_front(channel_status& why) {
 void* channel_core::front(deadline until, channel_status& why) {
   stop_point();
   require_single_receiver();
+  if (node* const next = head_->next.load(acquire)) return cell_of(next);  // acquire: as in oldest
+  return await_front(until, why);
+}
+
+void* channel_core::await_front(deadline until, channel_status& why) {
   for (;;) {
-    if (node* const next = oldest(why)) return cell_of(next);
-    if (why == channel_status::closed) return nullptr;
-    if (!wait(until)) {
+    // acquire: as in oldest, which is for all that is less usual than a value or nothing.
+    if (node* const next = head_->next.load(acquire)) return cell_of(next);
+    const std::uintptr_t empty = empty_tail();
+    if (tail_.load(acquire) != empty) [[unlikely]] {  // acquire: as in oldest
+      if (node* const next = oldest(why)) return cell_of(next);
+      if (why == channel_status::closed) return nullptr;
+    }
+    if (!wait(empty, until)) {
       why = channel_status::timed_out;
       return nullptr;
     }
   }
 }
 
-// wait parks until something has changed; false: nothing did until the deadline.
-bool channel_core::wait(deadline until) {
+// wait parks until something has changed in the channel, which was found empty; false: nothing did
+// until the deadline.
+bool channel_core::wait(std::uintptr_t empty, deadline until) {
   const waker wake = begin_wait();
   waker_.store(wake);
-  std::uintptr_t empty = empty_tail();
   // release: publishes waker_ to whoever clears the tag (append, drop_sender). relaxed on failure:
   // something came, and oldest() looks.
   if (!tail_.compare_exchange_strong(empty, empty | receiver_waits, release, relaxed)) return true;
@@ -268,7 +284,7 @@ bool channel_core::withdraw() noexcept {
 }
 
 // advance makes `next`, whose value has gone, the head, and frees the old one.
-void channel_core::advance(node* next) noexcept {
+[[gnu::always_inline]] inline void channel_core::advance(node* next) noexcept {
   node* const old = head_;
   head_ = next;
   if (old != &stub_) cells_.free(type_, cell_of(old));

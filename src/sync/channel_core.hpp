@@ -123,7 +123,9 @@ class channel_core {
   void drain() noexcept;
   void advance(node* next) noexcept;
   [[nodiscard]] node* oldest(channel_status& why) noexcept;
-  [[nodiscard]] bool wait(deadline until);
+  [[nodiscard]] channel_status send_to_full(void* cell, deadline until);
+  [[nodiscard]] void* await_front(deadline until, channel_status& why);
+  [[nodiscard]] bool wait(std::uintptr_t empty, deadline until);
   [[nodiscard]] bool withdraw() noexcept;
   void require_single_receiver() const;
 

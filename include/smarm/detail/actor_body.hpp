@@ -70,12 +70,13 @@ struct start_options {
 void* body_allocate(std::size_t size, std::size_t align, bool trivial) noexcept;
 void body_deallocate(void* unborn) noexcept;   // constructing the body threw
 void body_release(actor_body& body) noexcept;  // gives one reference back
-std::error_code body_start(actor_body& body, runtime_core* where, const start_options& options);
+// body_start returns what spawn may be refused for; errc() is success.
+std::errc body_start(actor_body& body, runtime_core* where, const start_options& options);
 bool body_wait(actor_body& body, deadline when);  // true: the actor has ended
 bool body_has_ended(const actor_body& body) noexcept;
 bool body_request_stop(actor_body& body) noexcept;
 pid body_pid(const actor_body& body) noexcept;
-exit_reason body_exit_reason(const actor_body& body);  // only after the end
+const exit_reason& body_exit_reason(const actor_body& body) noexcept;  // only after the end
 [[noreturn]] void throw_empty_handle();
 
 // body_ref is one counted reference on a body.
