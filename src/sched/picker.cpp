@@ -25,6 +25,13 @@ slot* picker::next_or_end() noexcept {
   }
 }
 
+bool picker::is_turn_of_oldest() noexcept {
+  const std::int64_t now = monotonic_ns();
+  if (now < oldest_due_ns_) return false;
+  oldest_due_ns_ = now + turn_ns;
+  return true;
+}
+
 // Gives the actor to the queue, and the other schedulers a moment to take it.
 void picker::offer_to_others(slot& candidate) noexcept {
   constexpr std::int64_t preempted_ns = 1'000'000;

@@ -9,9 +9,15 @@
 //   2. A chain of run_next picks is cut after run_next_max: then it waits at the queue's tail.
 //   3. A picker that sleeps has an empty run_next_, and has looked at all there is behind the fence
 //      of prepare_park.
+//   4. Actors that have not run yet are taken newest first, for as long as nobody who has run was
+//      put behind them, but for one of the oldest a turn_ns.
 // Threads: all by the owning thread, but for the members that say otherwise.
 //
 // What each pick does stands here, so that the switch has it without a call.
+// Why newest first: a tree of actors is then run depth first, and as many of them live at once as
+// it is deep and wide, not as it has nodes on a level; thieves take the oldest, which are the
+// largest subtrees. Who has run before is never overtaken so: a yield would come back to who
+// yields.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +39,8 @@ class picker {
 
   // enqueue puts a queued actor behind what this scheduler has.
   void enqueue(slot& runnable) noexcept {
-    work_.queue.push(home_, runnable);
-    if (!alone_) work_.sleepers.wake_one_if_idle();
+    fresh_ = 0;
+    push(runnable);
   }
   // find_home asks the run queue where this scheduler belongs, which may go with its CPU.
   void find_home() noexcept { home_ = work_.queue.home_of(index_); }
@@ -84,6 +90,19 @@ class picker {
   static constexpr int linger_looks = spin_limit(40);
   static constexpr std::uint32_t home_ticks = 64;  // picks between two looks at the CPU's number
 
+  static constexpr std::int64_t turn_ns = watch_interval_ns;
+  static constexpr std::uint32_t picks_per_look = 16;  // between two looks at the clock
+
+  void push(slot& runnable) noexcept {
+    work_.queue.push(home_, runnable);
+    if (!alone_) work_.sleepers.wake_one_if_idle();
+  }
+  void enqueue_kicked(slot& kicked_out) noexcept {
+    fresh_ = kicked_out.has_started ? 0 : fresh_ + 1;
+    push(kicked_out);
+  }
+  [[nodiscard]] run_queue::wanted preferred() noexcept;
+  [[nodiscard]] bool is_turn_of_oldest() noexcept;
   [[nodiscard]] slot* take_run_next() noexcept;
   [[nodiscard]] slot* pick_runnable() noexcept;
   [[nodiscard]] bool should_migrate(slot& candidate) noexcept;
@@ -106,6 +125,11 @@ class picker {
   bool watching_ = false;        // has the watcher's role
   unsigned quiet_looks_ = 0;
   std::uint32_t run_next_streak_ = 0;
+  // How many of those pushed last have not run, at most: thieves, or a ring that was full, may have
+  // taken some of them away.
+  std::uint32_t fresh_ = 0;
+  std::uint32_t newest_picks_ = 0;
+  std::int64_t oldest_due_ns_ = 0;   // when one of the oldest is to be taken again
   std::int64_t offer_again_ns_ = 0;  // see should_migrate
   struct look {
     slot* run_next = nullptr;
@@ -136,7 +160,7 @@ inline void picker::schedule(slot& runnable) noexcept {
     // acq_rel: the watcher may be taking what is there.
     kicked_out = run_next_.exchange(&runnable, acq_rel);
   }
-  if (kicked_out != nullptr) enqueue(*kicked_out);
+  if (kicked_out != nullptr) enqueue_kicked(*kicked_out);
 }
 
 inline void picker::schedule_last(slot& runnable) noexcept {
@@ -169,7 +193,14 @@ inline void picker::fire_timers() noexcept {
   if (earliest <= now) work_.timers.fire_due(now);
 }
 
-inline slot* picker::pick_runnable() noexcept {
+inline run_queue::wanted picker::preferred() noexcept {
+  if (fresh_ == 0) [[likely]]
+    return run_queue::wanted::any;
+  const bool looks = ++newest_picks_ % picks_per_look == 0;
+  return looks && is_turn_of_oldest() ? run_queue::wanted::oldest : run_queue::wanted::newest;
+}
+
+[[gnu::always_inline]] inline slot* picker::pick_runnable() noexcept {
   // A chain that nobody waits behind goes on: cutting it would only wake another scheduler for it.
   if (run_next_streak_ >= run_next_max && work_.queue.looks_empty()) run_next_streak_ = 0;
   if (run_next_streak_ < run_next_max) {
@@ -182,7 +213,11 @@ inline slot* picker::pick_runnable() noexcept {
   }
   run_next_streak_ = 0;
   run_queue& queue = work_.queue;
-  const auto [next, moved] = queue.pop(home_, tick_.load(relaxed));  // relaxed: own counter
+  const run_queue::wanted which = preferred();
+  // relaxed: own counter
+  const auto [next, moved] = queue.pop(home_, tick_.load(relaxed), which);
+  if (which == run_queue::wanted::newest) --fresh_;
+  if (moved) fresh_ = 0;
   // Chain rule: what is left may run in parallel; and what was moved, whoever went to sleep just
   // now has perhaps not seen at either place.
   if (next != nullptr && !alone_ &&
@@ -192,7 +227,7 @@ inline slot* picker::pick_runnable() noexcept {
   return next;
 }
 
-inline slot* picker::pick_next() noexcept {
+[[gnu::always_inline]] inline slot* picker::pick_next() noexcept {
   const std::uint32_t tick = tick_.load(relaxed) + 1;  // relaxed: own counter, read as a hint
   tick_.store(tick, relaxed);                          // relaxed: as above
   if (tick % home_ticks == 0) find_home();

@@ -4,7 +4,8 @@
 //   not
 //            fit, and what comes from outside, goes to one shared ring under a lock, the injector.
 //            A scheduler takes from its own ring, then a batch from the injector, then half of what
-//            another has; every fairness_tick-th pop begins at the injector or at another's.
+//            another has; every fairness_tick-th pop begins at the injector or at another's. It may
+//            also ask for the newest, or for a single one of the oldest (wanted).
 //   locked   one ring under a lock: strict first come, first served.
 //   mpmc     one lock-free ring (D. Vyukov's bounded queue) with a cell for every actor.
 //   striped  as many locked rings as schedulers may run at a time: a scheduler pushes to its CPU's
@@ -116,7 +117,13 @@ class run_queue {
 
   void push(unsigned home, slot& runnable) noexcept;
   void push_from_outside(slot& runnable) noexcept;
-  [[nodiscard]] popped pop(unsigned home, std::uint32_t tick) noexcept;
+  // wanted is what a pop begins with, where the queue is local.
+  enum class wanted : std::uint8_t {
+    any,     // the own ring's oldest, and fairly what others have
+    newest,  // what was pushed to the own ring last, and no look at others while there is any
+    oldest,  // one of the injector or the own ring's oldest, in turns, and no batch
+  };
+  [[nodiscard]] popped pop(unsigned home, std::uint32_t tick, wanted which = wanted::any) noexcept;
 
   // looks_empty: false only if an entry was there at some moment of the call.
   [[nodiscard]] bool looks_empty() const noexcept;
@@ -179,16 +186,25 @@ inline void run_queue::push(unsigned home, slot& runnable) noexcept {
 
 // An actor in the ring of a scheduler that computes on must not wait for it while the others are
 // kept busy by their own.
-inline run_queue::popped run_queue::pop(unsigned home, std::uint32_t tick) noexcept {
+inline run_queue::popped run_queue::pop(unsigned home, std::uint32_t tick, wanted which) noexcept {
   if (kind_ != run_queue_kind::local) [[unlikely]]
     return {pop_shared(home, tick)};
-  if (tick % fairness_tick == 0) [[unlikely]] {
+  own_ring& mine = locals_[home];
+  const bool alone = local_count_ == 1;
+  if (which != wanted::any) [[unlikely]] {
+    slot* next = nullptr;
+    if (which == wanted::newest) {
+      next = alone ? mine.pop_newest_alone() : mine.pop_newest();
+    } else if (tick % 2 == 0) {
+      next = stripes_[0].ring.pop();
+    }
+    if (next != nullptr) return {next};
+  } else if (tick % fairness_tick == 0) [[unlikely]] {
     if (const popped found = pop_fairly(home, tick / fairness_tick); found.first != nullptr) {
       return found;
     }
   }
-  own_ring& mine = locals_[home];
-  if (slot* const next = local_count_ == 1 ? mine.pop_alone() : mine.pop()) [[likely]]
+  if (slot* const next = alone ? mine.pop_alone() : mine.pop()) [[likely]]
     return {next};
   return pop_elsewhere(home);
 }

@@ -12,8 +12,9 @@
 //   - who pops while there are entries left gets one;
 //   - what is taken from ring to ring, or to the injector, is there once, and in time for whoever
 //     looks after the fence of whoever took it.
-// Outside: the wrap of the 64-bit positions; two spawners that grow the queue at once (a
-// std::mutex, which the checker does not see); which stripe a CPU has.
+// Outside: the wrap of the local ring's 16-bit positions and of its count of exchanges; two
+// spawners that grow the queue at once (a std::mutex, which the checker does not see); which stripe
+// a CPU has.
 #include <array>
 
 #include "sched/local_ring.hpp"
@@ -371,6 +372,74 @@ PROTOCOL(queue_local_steal_against_push) {
   task b(1);
   push(mine, b);
   model::expect(mine.pop() == &b, "the ring of the thief is whole");
+}
+// The owner takes the newest where a thief takes the oldest: of the last one, one of the two.
+PROTOCOL(queue_local_newest_against_thief) {
+  own_ring<2> ring;
+  task a(0);
+  push(ring, a);
+  slot* newest = nullptr;
+  slot* oldest = nullptr;
+  model::parallel([&] { newest = ring.pop_newest(); }, [&] { oldest = ring.pop(); });
+  model::expect((newest == &a) != (oldest == &a), "one of the two has it");
+  model::expect(ring.looks_empty() && ring.pop() == nullptr, "nothing is left");
+  task b(1);
+  push(ring, b);
+  model::expect(ring.pop_newest() == &b, "the ring is whole");
+}
+// There is one for each: neither may come away with nothing.
+PROTOCOL(queue_local_newest_and_oldest) {
+  own_ring<2> ring;
+  std::array<task, 2> all{task(0), task(1)};
+  for (task& each : all) push(ring, each);
+  slot* newest = nullptr;
+  slot* oldest = nullptr;
+  model::parallel([&] { newest = ring.pop_newest(); }, [&] { oldest = ring.pop(); });
+  model::expect(newest == &all[1] && oldest == &all[0], "each has the one of its end");
+  model::expect(ring.looks_empty(), "nothing is left");
+}
+// The owner takes the newest and pushes another in its place, while a thief takes half: by head_
+// alone the thief cannot tell before from after.
+PROTOCOL(queue_local_newest_against_steal) {
+  own_ring<4> victim;
+  own_ring<4> mine;
+  std::array<task, 4> all{task(0), task(1), task(2), task(3)};
+  for (int i = 0; i < 3; ++i) push(victim, all[i]);
+  model::parallel(
+      [&] {
+        if (slot* const got = victim.pop_newest()) count_pop(*got);
+        if (slot* const got = victim.pop_newest()) count_pop(*got);
+        push(victim, all[3]);
+      },
+      [&] {
+        std::uint32_t taken = 0;
+        if (slot* const got = mine.steal_from(victim, taken)) {
+          model::expect(count_pop(*got).news.read() == 1, "what came with it");
+        }
+      });
+  drain(mine);
+  drain(victim);
+  expect_one_pop_each(all);
+}
+// As above for a thief of one, with what it gets: what it was pushed with comes along.
+PROTOCOL(queue_local_newest_in_turns_against_thief) {
+  own_ring<2> ring;
+  std::array<task, 3> all{task(0), task(1), task(2)};
+  push(ring, all[0]);
+  model::parallel(
+      [&] {
+        push(ring, all[1]);
+        if (slot* const got = ring.pop_newest()) count_pop(*got);
+        push(ring, all[2]);
+        if (slot* const got = ring.pop_newest()) count_pop(*got);
+      },
+      [&] {
+        if (slot* const got = ring.pop()) {
+          model::expect(count_pop(*got).news.read() == 1, "what came with it");
+        }
+      });
+  drain(ring);
+  expect_one_pop_each(all);
 }
 // Two thieves take halves of one ring, and the second also of what the first has taken.
 PROTOCOL(queue_local_thief_of_a_thief) {

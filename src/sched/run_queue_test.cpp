@@ -270,6 +270,67 @@ TEST(local_queue, a_scheduler_without_work_takes_half_of_what_another_has_and_sa
   EXPECT_FALSE(queue.pop(1, 1).moved) << "one alone is not moved but run";
 }
 
+TEST(local_queue, the_newest_comes_first_where_it_is_asked_for) {
+  for (const unsigned schedulers : {1U, 2U}) {
+    run_queue queue(run_queue_kind::local, schedulers, schedulers, 8);
+    queue.reserve(8);
+    const auto slots = std::make_unique<slot[]>(4);
+    for (int i = 0; i < 3; ++i) queue.push(0, slots[i]);
+    EXPECT_EQ(queue.pop(0, 1, run_queue::wanted::newest).first, &slots[2]);
+    EXPECT_EQ(queue.pop(0, 1).first, &slots[0]);
+    queue.push(0, slots[3]);
+    EXPECT_EQ(queue.pop(0, 1, run_queue::wanted::newest).first, &slots[3]);
+    EXPECT_EQ(queue.pop(0, 1, run_queue::wanted::newest).first, &slots[1]);
+    EXPECT_EQ(queue.pop(0, 1, run_queue::wanted::newest).first, nullptr);
+    EXPECT_TRUE(queue.looks_empty());
+    queue.push_from_outside(slots[0]);
+    EXPECT_EQ(queue.pop(0, 1, run_queue::wanted::newest).first, &slots[0])
+        << "the injector comes after the ring";
+  }
+}
+
+// The owner takes the newest and puts it back, through many laps of the positions, while three
+// thieves take halves and give them back from outside.
+TEST(local_queue, thieves_and_an_owner_that_takes_the_newest_never_hold_the_same_entry) {
+  constexpr std::uint32_t count = 24;
+  constexpr int laps = 100'000;
+  constexpr unsigned threads = 4;
+  run_queue queue(run_queue_kind::local, threads, threads, count);
+  queue.reserve(count);
+  const auto slots = std::make_unique<slot[]>(count);
+  const auto held = std::make_unique<std::atomic<int>[]>(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    slots[i].index = i;
+    queue.push(0, slots[i]);
+  }
+  std::atomic<int> doubles{0};
+  std::vector<std::thread> workers;
+  for (unsigned me = 0; me < threads; ++me) {
+    workers.emplace_back([&, me] {
+      for (std::uint32_t i = 1; i < laps; ++i) {
+        const auto which = me == 0 ? run_queue::wanted::newest : run_queue::wanted::any;
+        slot* const entry = queue.pop(me, i, which).first;
+        if (entry == nullptr) {
+          std::this_thread::yield();
+          continue;
+        }
+        if (held[entry->index].fetch_add(1) != 0) ++doubles;
+        held[entry->index].fetch_sub(1);
+        if (me == 0) {
+          queue.push(0, *entry);
+        } else {
+          queue.push_from_outside(*entry);
+        }
+      }
+    });
+  }
+  for (std::thread& each : workers) each.join();
+  EXPECT_EQ(doubles.load(), 0);
+  std::vector<int> seen(count, 0);
+  while (slot* const entry = queue.pop(0, 0).first) ++seen[entry->index];
+  EXPECT_EQ(seen, std::vector<int>(count, 1)) << "each is still there, once";
+}
+
 TEST(local_queue, a_ring_that_is_full_gives_its_older_half_away) {
   constexpr int count = 257;
   run_queue queue(run_queue_kind::local, 2, 2, count);
