@@ -1,9 +1,12 @@
 // Starts that wait for the new actor's word.
+#include <atomic>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <smarm/config.hpp>
 #include <smarm/guarded.hpp>
 #include <smarm/report.hpp>
 #include <smarm/start.hpp>
@@ -151,6 +154,26 @@ TEST_P(start_test, Y6_a_disorderly_end_is_reported_and_an_orderly_one_is_not) {
     end_with(exit_reason(atom("boom")));
   });
   EXPECT_EQ(made.seen(), (std::vector{report_kind::crash}));
+}
+
+// Which ends of a plain actor are told of where nobody watches it: Y9.
+TEST_P(start_test, Y9_an_error_of_a_plain_actor_is_reported_and_an_exit_with_a_reason_is_not) {
+  static std::atomic<int> errors{0};
+  static std::atomic<int> others{0};
+  errors = 0;
+  others = 0;
+  config how = make_config();
+  how.on_unobserved_failure = [](pid, std::string_view, const exit_reason& why) {
+    ++(why.is_error() ? errors : others);
+  };
+  reports made;
+  run(how, [] {
+    spawn([] { exit(exit_reason(atom("boom"))); }).detach();
+    spawn([] { throw std::runtime_error("boom"); }).detach();
+  });
+  EXPECT_EQ(errors.load(), 1);
+  EXPECT_EQ(others.load(), 0);
+  EXPECT_TRUE(made.seen().empty());
 }
 
 TEST_P(start_test, only_an_actor_starts) {
