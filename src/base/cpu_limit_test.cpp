@@ -1,13 +1,16 @@
 // Goal: the quota of a control group is found in either version, at any level, as a host and as a
 // container show it, and whatever cannot be understood is no limit. Method: trees of files as the
-// kernel writes them, in a directory that stands for the root.
+// kernel writes them, in a directory that stands for the root; and, where this process may make
+// one, a real group.
 #include "base/cpu_limit.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -89,6 +92,66 @@ TEST_F(cpu_limit_test, what_cannot_be_understood_is_no_limit) {
   EXPECT_EQ(found(), std::nullopt);
   write("proc/self/cgroup", "0\n0:\n::\n");
   EXPECT_EQ(found(), std::nullopt);
+}
+
+// A control group of half a CPU, of whichever version this machine has.
+class group_of_half_a_cpu {
+ public:
+  group_of_half_a_cpu() {
+    const std::string name = "smarm_cpu_limit_" + std::to_string(getpid());
+    for (const char* top : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/cpu",
+                            "/sys/fs/cgroup/cpu,cpuacct"}) {
+      const fs::path group = fs::path(top) / name;
+      std::error_code none;
+      if (!fs::exists(fs::path(top) / "cgroup.procs", none) || !fs::create_directory(group, none)) {
+        continue;
+      }
+      if (write(group / "cpu.max", "50000 100000") || write(group / "cpu.cfs_quota_us", "50000")) {
+        where_ = group;
+        return;
+      }
+      fs::remove(group, none);
+    }
+  }
+  group_of_half_a_cpu(const group_of_half_a_cpu&) = delete;
+  group_of_half_a_cpu& operator=(const group_of_half_a_cpu&) = delete;
+  ~group_of_half_a_cpu() {
+    std::error_code none;  // empty: its one process has been waited for
+    if (where_) fs::remove(*where_, none);
+  }
+
+  [[nodiscard]] bool is_made() const noexcept { return where_.has_value(); }
+  // enter moves the calling process in; false: it may not.
+  [[nodiscard]] bool enter() const { return write(*where_ / "cgroup.procs", "0"); }
+
+ private:
+  // Only into what the kernel has put there.
+  static bool write(const fs::path& file, std::string_view text) {
+    if (std::error_code none; !fs::exists(file, none)) return false;
+    std::ofstream out(file);
+    out << text;
+    return static_cast<bool>(out.flush());
+  }
+
+  std::optional<fs::path> where_;
+};
+
+TEST(cpu_limit_of_the_kernel, a_real_group_of_half_a_cpu_leaves_one_scheduler) {
+  const group_of_half_a_cpu group;
+  if (!group.is_made()) GTEST_SKIP() << "no control group with a CPU quota can be made here";
+  enum : int { as_it_should, not_entered, other_quota, other_number };
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (!group.enter()) _exit(not_entered);
+    if (cgroup_cpus() != 0.5) _exit(other_quota);
+    _exit(default_schedulers() == 1 ? as_it_should : other_number);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == not_entered) GTEST_SKIP() << "no process may enter that group";
+  EXPECT_EQ(WEXITSTATUS(status), as_it_should);
 }
 
 TEST(default_schedulers, are_no_more_than_the_affinity_mask_leaves) {
