@@ -19,6 +19,7 @@ struct planted_fault {
 const std::vector<planted_fault> faults{
     {model::fault::no_sequential_order, "no_sequential_order", "L03"},
     {model::fault::no_fence_order, "no_fence_order", "L04"},
+    {model::fault::no_order_by_fences, "no_order_by_fences", "L04"},
     {model::fault::sequential_fence_syncs, "sequential_fence_syncs", "L46"},
     {model::fault::release_sequence_2011, "release_sequence_2011", "L22"},
     {model::fault::no_release_sequence, "no_release_sequence", "L21"},

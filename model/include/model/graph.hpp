@@ -38,6 +38,7 @@ class graph {
   [[nodiscard]] const std::vector<graph_location>& locations() const { return locations_; }
   [[nodiscard]] std::uint32_t next_stamp() const { return next_stamp_; }
   [[nodiscard]] std::size_t sequential() const { return sequential_; }
+  [[nodiscard]] std::size_t sequential_fences() const { return sequential_fences_; }
   [[nodiscard]] std::size_t size() const {
     std::size_t sum = 0;
     for (const auto& events : threads_) sum += events.size();
@@ -93,6 +94,7 @@ class graph {
       last = e.id.index;
     }
     sequential_ += e.strength == order::seq_cst;
+    sequential_fences_ += is_sequential_fence(e);
     return added;
   }
 
@@ -121,6 +123,7 @@ class graph {
         const event& e = events.back();
         if (e.location != no_location) locations_[e.location].last[e.id.thread] = e.previous;
         sequential_ -= e.strength == order::seq_cst;
+        sequential_fences_ -= is_sequential_fence(e);
         events.pop_back();
       }
   }
@@ -151,6 +154,10 @@ class graph {
   }
 
  private:
+  [[nodiscard]] static bool is_sequential_fence(const event& e) {
+    return e.kind == event_kind::fence && e.strength == order::seq_cst;
+  }
+
   void unlink_write(const event& e) {
     auto& writes = locations_[e.location].writes;
     for (std::size_t i = e.position; i < writes.size(); ++i) --at(writes[i]).position;
@@ -162,6 +169,7 @@ class graph {
   std::vector<graph_location> locations_;
   std::uint32_t next_stamp_ = 0;
   std::size_t sequential_ = 0;
+  std::size_t sequential_fences_ = 0;
 };
 
 }  // namespace model

@@ -5,6 +5,12 @@
 // Method: for each event the set of seq_cst events that it has to precede (`right end`), then one
 // step of the partial order from each seq_cst event, then a search for a cycle among those only. An
 // update is one event here.
+//
+// A search asks after every event, of a graph that had such an order before it. Then a cycle has to
+// leave a fresh event, which most cannot: nothing happens after it, and if it writes or reads the
+// newest value there is no later write to point to. And where there are no seq_cst fences, a cycle
+// among older events would pass through a fresh one along happens-before alone, which does not lead
+// out of it: so only a fresh event that is seq_cst itself can lie on one.
 #pragma once
 
 #include <array>
@@ -14,6 +20,7 @@
 #include <vector>
 
 #include "model/fault.hpp"
+#include "model/fresh.hpp"
 #include "model/graph.hpp"
 
 namespace model {
@@ -32,6 +39,23 @@ class sequential_order_of {
     return acyclic();
   }
 
+  // has_cycle_through looks for a cycle that the event lies on. Precondition: the event is seq_cst
+  // and no fence is.
+  [[nodiscard]] bool has_cycle_through(graph& g, event_id id) {
+    collect(g);
+    set reached = scb_from(g, id);
+    for (set left = reached; left.any();)
+      for (std::size_t a = 0; a < members_.size(); ++a) {
+        if (!left[a]) continue;
+        if (members_[a] == id) return true;
+        left.reset(a);
+        const set next = scb_from(g, members_[a]) & ~reached;
+        reached |= next;
+        left |= next;
+      }
+    return false;
+  }
+
  private:
   using set = std::bitset<Max>;
 
@@ -47,10 +71,10 @@ class sequential_order_of {
           members_.push_back(e.id);
         }
     for (std::size_t t = 0; t < threads_max; ++t) {
-      const std::size_t size = g.of(t).size() + 1;
+      const std::size_t size = g.of(t).empty() ? 0 : g.of(t).size() + 1;
       after_[t].assign(size, set{});
       suffix_[t].assign(size, set{});
-      fences_after_[t].assign(size, set{});
+      if (fences_.any()) fences_after_[t].assign(size, set{});
     }
     for (std::size_t m = 0; m < members_.size(); ++m) {
       after_[members_[m].thread][members_[m].index].set(m);
@@ -185,7 +209,33 @@ class sequential_order {
     return g.sequential() <= 64 ? few_.exists(g) : many_.exists(g);
   }
 
+  // still_exists: the same, where it is known of `g` without its fresh events.
+  [[nodiscard]] bool still_exists(graph& g, const fresh_events& fresh) {
+    if (fresh.is_whole()) return exists(g);
+    if (lead_nowhere(g, fresh.listed())) return true;
+    if (g.sequential_fences() > 0 && !is_planted(fault::no_order_by_fences)) return exists(g);
+    for (const event_id id : fresh.listed()) {
+      if (g.at(id).strength != order::seq_cst) continue;
+      if (g.sequential() <= 64 ? few_.has_cycle_through(g, id) : many_.has_cycle_through(g, id))
+        return false;
+    }
+    return true;
+  }
+
  private:
+  // lead_nowhere: no fresh event has to precede any other, but for those listed after it.
+  [[nodiscard]] static bool lead_nowhere(graph& g, std::span<const event_id> fresh) {
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+      const event& e = g.at(fresh[i]);
+      if (e.location == no_location) continue;
+      const auto& writes = g.location(e.location).writes;
+      const auto after = fresh.subspan(i + 1);
+      for (std::size_t w = e.written ? e.position : g.position_of(e.source); w < writes.size(); ++w)
+        if (std::ranges::find(after, writes[w]) == after.end()) return false;
+    }
+    return true;
+  }
+
   sequential_order_of<64> few_;
   sequential_order_of<sequential_max> many_;
 };

@@ -12,6 +12,8 @@
 //   1. An item of work says at which stamp its graph is cut back; items of a frame are done last
 //   first.
 //   2. A revisit works on a graph of its own, a frame; frames nest like the revisits do.
+//   3. A frame lists what of its graph is not judged yet, an item what of it was not when the item
+//      was made; all else was found consistent.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +58,7 @@ class search final : public strategy {
         push_append(e);
       }
     e.read.low = a.operand.low;
-    event& added = top().g.append(e);
+    event& added = append(e);
     if (a.kind == event_kind::store) return extend_store(added);
     return is_consistent() ? extension::added : extension::abandon;
   }
@@ -70,14 +72,14 @@ class search final : public strategy {
       e.previous = old.previous;
       resolve(g, e, a, old.source, old.spurious);
       if (may_fail(g, e, a)) {
-        item job{item::spurious, g.next_stamp()};
+        item& job = push(item::spurious);
         job.read = id;
-        top().work.push_back(job);
       }
       e.pending = false;
       g.strengthen(g.at(id), e.strength);
       g.at(id) = e;
     }
+    top().fresh.add(id);
     if (g.at(id).exclusive && !g.at(id).written && !write_update(id)) return extension::abandon;
     return is_consistent() ? extension::added : extension::abandon;
   }
@@ -90,19 +92,28 @@ class search final : public strategy {
     std::uint32_t position = 0;
     event added{};
     event_id read{};  // whose source is the added write
+    fresh_events fresh{};
   };
   struct frame {
     graph g;
     std::vector<item> work;
     event_id revisited = initial;  // the read that this frame gave another source
+    fresh_events fresh{};
   };
 
   [[nodiscard]] frame& top() { return *frames_.back(); }
 
-  void push_append(const event& e) {
-    item job{item::append, top().g.next_stamp()};
-    job.added = e;
-    top().work.push_back(job);
+  // push leaves work for later, on the graph as it is now.
+  item& push(item::kind what) {
+    item& job = top().work.emplace_back(what, top().g.next_stamp());
+    job.fresh = top().fresh;
+    return job;
+  }
+  void push_append(const event& e) { push(item::append).added = e; }
+
+  event& append(const event& e) {
+    top().fresh.add(e.id);
+    return top().g.append(e);
   }
 
   [[nodiscard]] bool is_consistent() {
@@ -110,7 +121,9 @@ class search final : public strategy {
     // What a read with a new source knows is not computed yet: judge when it is.
     if (!is_initial(revisited) && top().g.at(revisited).pending) return true;
     if (is_planted(fault::no_sequential_order)) return true;
-    return sequential_.exists(top().g);
+    const bool consistent = sequential_.still_exists(top().g, top().fresh);
+    top().fresh.clear();
+    return consistent;
   }
 
   // extend_read: the newest source is taken now, the others are work for later. A waiting read that
@@ -136,7 +149,7 @@ class search final : public strategy {
         push_append(e);
         continue;
       }
-      const event_id id = g.append(e).id;
+      const event_id id = append(e).id;
       if (e.exclusive && !write_update(id)) return extension::abandon;
     }
     return is_consistent() ? extension::added : extension::abandon;
@@ -162,10 +175,10 @@ class search final : public strategy {
     if (is_planted(fault::stores_last)) return;
     for (std::uint32_t position = least + 1; position <= newest; ++position) {
       if (g.splits(e.location, position) && !is_planted(fault::split_update)) continue;
-      item job{item::place, g.next_stamp(), position};
+      item& job = push(item::place);
+      job.position = position;
       job.added.id = id;
       job.read = revisited;
-      top().work.push_back(job);
     }
   }
 
@@ -195,10 +208,9 @@ class search final : public strategy {
         if (!is_reader(read.kind)) continue;
         if (is_planted(fault::revisit_skips_cas) && read.kind == event_kind::cas) continue;
         if (!is_maximal(write, read) && !is_planted(fault::revisit_not_maximal)) continue;
-        item job{item::revisit, g.next_stamp()};
+        item& job = push(item::revisit);
         job.added = write;
         job.read = read.id;
-        top().work.push_back(job);
       }
   }
 
@@ -210,9 +222,10 @@ class search final : public strategy {
   [[nodiscard]] bool install(const item& job) {
     graph& g = top().g;
     g.cut(job.cut);
+    top().fresh = job.fresh;
     switch (job.what) {
       case item::append: {
-        const event_id id = g.append(job.added).id;
+        const event_id id = append(job.added).id;
         if (g.at(id).exclusive && !write_update(id)) return false;
         return is_consistent();
       }

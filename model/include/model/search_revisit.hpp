@@ -83,6 +83,9 @@ inline bool search::install_revisit(const item& job) {
     return stamp <= limit || write.causes.has(e.id);
   });
   top().revisited = job.read;
+  top().fresh = job.fresh;
+  top().fresh.keep_those_in(g);
+  top().fresh.add(job.read);
   event& read = g.at(job.read);
   read.source = write.id;
   read.pending = true;

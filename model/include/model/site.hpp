@@ -5,6 +5,8 @@
 // whole process, so that one binary serves all mutants.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -66,7 +68,8 @@ class site_table {
                               (reinterpret_cast<std::uintptr_t>(what) << 1) ^
                               (std::uint64_t{where.line()} << 9) ^ where.column() ^
                               (std::uint64_t{where.line()} << 44);
-    if (key == last_key_) return last_;
+    recent& known = recent_[key * 0x9e3779b97f4a7c15ULL >> (64 - recent_bits)];
+    if (key == known.key) return known.id;
     auto [entry, fresh] = index_.try_emplace(key, static_cast<std::uint32_t>(sites_.size()));
     if (fresh) {
       site s{where.file_name(),
@@ -83,9 +86,8 @@ class site_table {
       }
       sites_.push_back(s);
     }
-    last_key_ = key;
-    last_ = entry->second;
-    return last_;
+    known = {key, entry->second};
+    return known.id;
   }
 
   [[nodiscard]] const site& at(std::uint32_t id) const { return sites_[id]; }
@@ -121,6 +123,13 @@ class site_table {
   [[nodiscard]] bool is_mutating() const { return action_ != mutation::none; }
 
  private:
+  // What an access looks up first: most are of a few hundred sites, again and again.
+  static constexpr unsigned recent_bits = 9;
+  struct recent {
+    std::uint64_t key = 0;
+    std::uint32_t id = 0;
+  };
+
   [[nodiscard]] bool aims_at(const site& s) const {
     if (action_ == mutation::none || s.line != aim_line_) return false;
     if (aim_column_ != 0 && aim_column_ != s.column) return false;
@@ -130,8 +139,7 @@ class site_table {
 
   std::vector<site> sites_;
   std::unordered_map<std::uint64_t, std::uint32_t> index_;
-  std::uint64_t last_key_ = 0;
-  std::uint32_t last_ = 0;
+  std::array<recent, std::size_t{1} << recent_bits> recent_{};
   mutation action_ = mutation::none;
   std::string aim_file_;
   std::string aim_what_;

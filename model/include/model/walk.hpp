@@ -32,7 +32,7 @@ class walk : public strategy {
     }
     if (a.kind != event_kind::store) {
       graph_.append(e);
-      return is_consistent() ? extension::added : extension::abandon;
+      return is_consistent_with(id) ? extension::added : extension::abandon;
     }
     return extend_store(e);
   }
@@ -53,7 +53,12 @@ class walk : public strategy {
   void forget() { graph_ = graph{}; }
 
  private:
-  [[nodiscard]] bool is_consistent() { return sequential_.exists(graph_); }
+  // is_consistent_with: the graph, which was without it, is consistent with its newest event.
+  [[nodiscard]] bool is_consistent_with(event_id newest) {
+    fresh_events fresh;
+    fresh.add(newest);
+    return sequential_.still_exists(graph_, fresh);
+  }
 
   [[nodiscard]] extension extend_read(const event& base, const access& a) {
     const auto newest = static_cast<std::uint32_t>(graph_.location(a.location).writes.size());
@@ -76,7 +81,7 @@ class walk : public strategy {
               ways[taken].spurious);
       event& added = graph_.append(e);
       if (e.exclusive) graph_.write(added, ways[taken].position + 1);
-      if (is_consistent()) return extension::added;
+      if (is_consistent_with(e.id)) return extension::added;
       graph_.cut(stamp);
       ways.erase(ways.begin() + static_cast<std::ptrdiff_t>(taken));
     }
@@ -93,7 +98,7 @@ class walk : public strategy {
       if (taken >= places.size()) return extension::abandon;
       const std::uint32_t stamp = graph_.next_stamp();
       graph_.write(graph_.append(e), places[taken].position);
-      if (is_consistent()) return extension::added;
+      if (is_consistent_with(e.id)) return extension::added;
       graph_.cut(stamp);
       places.erase(places.begin() + static_cast<std::ptrdiff_t>(taken));
     }
