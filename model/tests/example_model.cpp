@@ -55,6 +55,13 @@ MODEL_WITH(sleeper, o.spurious = 0) {
       });
 }
 
+// Sampled, unless the command line wants all.
+MODEL_WITH(two_stores, o.mode = model::search_mode::random, o.runs = 50) {
+  model::atomic<int> word{0};
+  model::parallel([&] { word.store(1, memory_order_relaxed); },
+                  [&] { word.store(2, memory_order_relaxed); });
+}
+
 MODEL_FAILS(forgotten_block, "leak") {
   std::vector<int>* volatile kept = new std::vector<int>;
   static_cast<void>(kept);

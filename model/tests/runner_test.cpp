@@ -33,7 +33,7 @@ TEST(runner, runs_every_model_and_counts_them) {
   int status = -1;
   const std::string text = output(example, &status);
   EXPECT_EQ(status, 0) << text;
-  EXPECT_TRUE(has(text, "5 passed, 0 failed\n")) << text;
+  EXPECT_TRUE(has(text, "6 passed, 0 failed\n")) << text;
   EXPECT_TRUE(has(text, "message_passing")) << text;
 }
 
@@ -101,6 +101,12 @@ TEST(runner, samples_when_told_to) {
   const std::string text =
       output(example + " --run message_passing --mode pct --runs 500 --seed 3");
   EXPECT_TRUE(has(text, " 500 executions")) << text;
+}
+
+TEST(runner, visits_all_of_a_model_that_is_sampled_when_told_to) {
+  EXPECT_TRUE(has(output(example + " --run two_stores"), " 50 executions"));
+  const std::string text = output(example + " --run two_stores --mode exhaustive");
+  EXPECT_TRUE(has(text, " 2 executions")) << text;
 }
 
 TEST(runner, answers_misuse_of_the_real_world_in_a_line) {

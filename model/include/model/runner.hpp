@@ -113,6 +113,7 @@ class runner {
     options o;
     o.name = m.name;
     m.tune(o);
+    if (mode_ == "exhaustive") o.mode = search_mode::exhaustive;  // of a model that is sampled too
     if (mode_ == "random") o.mode = search_mode::random;
     if (mode_ == "pct") o.mode = search_mode::pct;
     if (runs_ != 0) o.runs = runs_;
