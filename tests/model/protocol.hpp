@@ -9,6 +9,6 @@
 #define PROTOCOL(name) MODEL_WITH(name, o.weak_failures_in_all = 1)
 #define PROTOCOL_WITH(name, ...) MODEL_WITH(name, o.weak_failures_in_all = 1; __VA_ARGS__)
 
-// SAMPLED_IN_THE_SUITE is for a model of half a minute and more: so many random executions, always
-// the same, in the suite, and all of them in the soak (tools/soak).
+// SAMPLED_IN_THE_SUITE is for a large model of what smaller ones have most of: so many random
+// executions, always the same, in the suite, and all of them in the soak (tools/soak).
 #define SAMPLED_IN_THE_SUITE o.mode = model::search_mode::random, o.runs = 20'000
