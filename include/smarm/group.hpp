@@ -4,8 +4,10 @@
 //   for (smarm::pid who : smarm::group_members("workers")) smarm::send(who, job{});
 //
 // An actor may be in many groups, and in one several times; it leaves them all when it ends, before
-// any down of it is delivered. A group without members does not exist. Scopes keep the groups of
-// different users apart; the empty scope is everybody's. Groups belong to a runtime, as names do.
+// the down of it comes to those who have watched it since it lived. Who begins to watch it later is
+// told at once that it is gone, maybe before the events of its groups are. A group without members
+// does not exist. Scopes keep the groups of different users apart; the empty scope is everybody's.
+// Groups belong to a runtime, as names do.
 //
 // Source: OTP 25, pg(3).
 #pragma once
