@@ -108,32 +108,42 @@ wait_outcome expired() noexcept {
   return wait_outcome::timed_out;
 }
 
-// The part of park_actor that has a deadline.
-wait_outcome park_until(slot& self, const waker& wait, deadline until) {
-  timers& wheel = scheduler::current()->core().work().timers;
-  standing_timer* const own = timer_of(self, wait);
-  if (own != nullptr) [[likely]] {
-    // Where it fires in time anyhow nobody has to look at the clock, which costs as much as a
-    // switch; if the deadline has passed it fires at once.
-    if (!own->fires_by(until.ns()) && until.has_passed()) return expired();
-    if (wheel.want(*own, wait, until.ns())) scheduler::current()->note_deadline();
-    scheduler::park_running();
-    return own->has_fired(wait) ? wait_outcome::timed_out : wait_outcome::woken;
-  }
+// Parks by a timer on the stack, where there was no memory for the actor's own.
+[[gnu::cold, gnu::noinline]] wait_outcome park_by_alarm(const waker& wait,
+                                                        deadline until) noexcept {
   if (until.has_passed()) return expired();
+  timers& wheel = scheduler::current()->core().work().timers;
   timer alarm(until.ns(), wait);
   if (wheel.insert(alarm)) scheduler::current()->note_deadline();
   scheduler::park_running();
   return wheel.cancel(alarm) ? wait_outcome::woken : wait_outcome::timed_out;
 }
 
-// Parks the running actor until it is woken, or until the deadline.
+// Parks the running actor until it is woken, or until the deadline. One switch for both, so that
+// the return behind it is from the same place for those who have a deadline and who have none.
 [[gnu::always_inline]] inline wait_outcome park_actor(slot& self, const waker& wait,
-                                                      wait_reason reason, deadline until) {
+                                                      wait_reason reason, deadline until) noexcept {
   self.reason = reason;
-  if (!until.is_never()) return park_until(self, wait, until);
+  standing_timer* own = nullptr;
+  if (!until.is_never()) {
+    own = timer_of(self, wait);
+    if (own == nullptr) [[unlikely]]
+      return park_by_alarm(wait, until);
+    // Where it fires in time anyhow nobody has to look at the clock, which costs as much as a
+    // switch; if the deadline has passed it fires at once.
+    if (!own->fires_by(until.ns()) && until.has_passed()) return expired();
+    scheduler& here = *scheduler::current();
+    if (here.core().work().timers.want(*own, wait, until.ns())) here.note_deadline();
+  }
   scheduler::park_running();
-  return wait_outcome::woken;
+  return own != nullptr && own->has_fired(wait) ? wait_outcome::timed_out : wait_outcome::woken;
+}
+
+// park_actor for those whom no stop may wake.
+[[gnu::noinline]] wait_outcome park_shielded(slot& self, const waker& wait, wait_reason reason,
+                                             deadline until) noexcept {
+  const wait_shield shield(self);
+  return park_actor(self, wait, reason, until);
 }
 
 }  // namespace
@@ -160,10 +170,8 @@ wait_outcome park(const waker& wait, wait_reason reason, deadline until) {
   }
   slot& self = wait_access::slot_of(wait);
   SMARM_ASSERT(scheduler::current_slot() == &self, "an actor parks on its own wait", self.index);
-  if (is_unwinding()) [[unlikely]] {
-    const wait_shield shield(self);
-    return park_actor(self, wait, reason, until);
-  }
+  if (is_unwinding()) [[unlikely]]
+    return park_shielded(self, wait, reason, until);
   if (self.state.stop_is_pending()) [[unlikely]]
     throw_stop();
   const wait_outcome outcome = park_actor(self, wait, reason, until);
@@ -174,9 +182,7 @@ wait_outcome park(const waker& wait, wait_reason reason, deadline until) {
 
 wait_outcome park_through_stop(const waker& wait, wait_reason reason, deadline until) noexcept {
   if (wait_access::is_thread(wait)) return park(wait, reason, until);
-  slot& self = wait_access::slot_of(wait);
-  const wait_shield shield(self);
-  return park_actor(self, wait, reason, until);
+  return park_shielded(wait_access::slot_of(wait), wait, reason, until);
 }
 
 void give_way_at_end() noexcept {

@@ -33,16 +33,6 @@ slot* scheduler::pick_startable(slot* donor) noexcept {
   return next;
 }
 
-[[gnu::always_inline]] inline void scheduler::set_running(slot& next) noexcept {
-  current_thread().running = &next;
-  if (next.has_started && next.last_scheduler != index_) {
-    // relaxed: own counter, read as a statistic
-    migrations_.store(migrations_.load(relaxed) + 1, relaxed);
-  }
-  next.last_scheduler = index_;
-  next.migration_tried = false;
-}
-
 // Gives a fresh actor its stack: the donor's, if that one is ending and the size fits, or a new
 // one, or the last resort's. False: there was none, and the actor is back in the queue.
 bool scheduler::give_stack(slot& fresh, slot* donor) noexcept {
@@ -110,48 +100,6 @@ void scheduler::finish_previous(switch_message message) noexcept {
     case leaving::ended:
       return finish_ended(*previous);
   }
-}
-
-[[gnu::always_inline]] inline void scheduler::finish_parking(slot& previous) noexcept {
-  // From this call on the actor may run elsewhere, unless it comes back at once.
-  if (previous.state.park_return() == slot_state::park_end::must_enqueue) [[unlikely]]
-    schedule(previous);
-}
-
-[[gnu::always_inline]] inline void scheduler::switch_away(scheduler& here, slot& self, slot* next,
-                                                          leaving how) noexcept {
-  const auto what = static_cast<std::uintptr_t>(how);
-  switch_message message{};
-  // PARKS: `here` may be another thread's when a switch returns.
-  if (next == nullptr) {
-    current_thread().running = nullptr;
-    message = switch_fiber(self.context, here.idle_, &self, what);
-  } else {
-    here.set_running(*next);
-    message = next->has_started
-                  ? switch_fiber(self.context, next->context, &self, what)
-                  : start_fiber(self.context, next->context, &actor_main, &self, what);
-  }
-  scheduler& now = *current();
-  // Mostly who ran before has parked: that is done here, without a call.
-  if (message.what == static_cast<std::uintptr_t>(leaving::parking)) [[likely]] {
-    perturb(perturb_point::switched);
-    now.finish_parking(*static_cast<slot*>(message.from));
-  } else {
-    now.finish_previous(message);
-  }
-}
-
-void scheduler::park_running() noexcept {
-  scheduler& here = *current();
-  slot& self = *current_slot();
-  SMARM_ASSERT_DEBUG(current_thread().held_raw_mutexes == 0, "nobody parks with a raw_mutex held",
-                     self.index, self.reason);
-  if (!self.state.consume_notification()) {
-    switch_away(here, self, here.pick_startable(nullptr), leaving::parking);
-  }
-  self.wait_opened = false;
-  self.reason = wait_reason::none;
 }
 
 void scheduler::yield_running() noexcept {

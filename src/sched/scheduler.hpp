@@ -10,6 +10,11 @@
 //   1. Between the look for a next actor and the switch nothing of the leaving actor is touched by
 //      others: its state is still running.
 // Threads: all by the owning thread, but for the members that say otherwise.
+//
+// What a park does stands here, so that the wait has it without a call. Why: each return behind a
+// switch follows the call chain of who was left, so it is mispredicted, at 11 ns, unless the two
+// chains coincide; and those of a caller and its server never do. So between a wait and its switch
+// there is one function, park.
 #pragma once
 
 #include <array>
@@ -19,7 +24,9 @@
 
 #include <smarm/exit_reason.hpp>
 
+#include "base/assert.hpp"
 #include "base/atomic.hpp"
+#include "base/perturb.hpp"
 #include "fiber/current.hpp"
 #include "fiber/fiber.hpp"
 #include "fiber/stack.hpp"
@@ -55,7 +62,7 @@ class scheduler final : public picker {
 
   // park_running and yield_running switch away from the running actor, and return when it runs
   // again, on whatever scheduler. Called by sched/park.cpp only.
-  static void park_running() noexcept;
+  inline static void park_running() noexcept;
   static void yield_running() noexcept;
 
   // note_expired_wait counts waits whose time had passed as they began; true: it is time to yield.
@@ -100,11 +107,11 @@ class scheduler final : public picker {
   [[nodiscard]] slot* pick_startable(slot* donor) noexcept;
   [[nodiscard]] bool give_stack(slot& fresh, slot* donor) noexcept;
   [[nodiscard]] bool give_last_stack(slot& fresh, std::error_code why) noexcept;
-  void set_running(slot& next) noexcept;
+  inline void set_running(slot& next) noexcept;
   void finish_previous(switch_message message) noexcept;
-  void finish_parking(slot& previous) noexcept;
+  inline void finish_parking(slot& previous) noexcept;
   void finish_ended(slot& previous) noexcept;
-  static void switch_away(scheduler& here, slot& self, slot* next, leaving how) noexcept;
+  inline static void switch_away(scheduler& here, slot& self, slot* next, leaving how) noexcept;
 
   static void actor_main(void* from, std::uintptr_t what) noexcept;
   static void run_body(slot& self) noexcept;
@@ -123,5 +130,57 @@ class scheduler final : public picker {
 
   atomic<std::uint64_t> migrations_{0};  // read by others
 };
+
+[[gnu::always_inline]] inline void scheduler::set_running(slot& next) noexcept {
+  current_thread().running = &next;
+  if (next.has_started && next.last_scheduler != index_) {
+    // relaxed: own counter, read as a statistic
+    migrations_.store(migrations_.load(relaxed) + 1, relaxed);
+  }
+  next.last_scheduler = index_;
+  next.migration_tried = false;
+}
+
+[[gnu::always_inline]] inline void scheduler::finish_parking(slot& previous) noexcept {
+  // From this call on the actor may run elsewhere, unless it comes back at once.
+  if (previous.state.park_return() == slot_state::park_end::must_enqueue) [[unlikely]]
+    schedule(previous);
+}
+
+[[gnu::always_inline]] inline void scheduler::switch_away(scheduler& here, slot& self, slot* next,
+                                                          leaving how) noexcept {
+  const auto what = static_cast<std::uintptr_t>(how);
+  switch_message message{};
+  // PARKS: `here` may be another thread's when a switch returns.
+  if (next == nullptr) {
+    current_thread().running = nullptr;
+    message = switch_fiber(self.context, here.idle_, &self, what);
+  } else {
+    here.set_running(*next);
+    message = next->has_started
+                  ? switch_fiber(self.context, next->context, &self, what)
+                  : start_fiber(self.context, next->context, &actor_main, &self, what);
+  }
+  scheduler& now = *current();
+  // Mostly who ran before has parked: that is done here, without a call.
+  if (message.what == static_cast<std::uintptr_t>(leaving::parking)) [[likely]] {
+    perturb(perturb_point::switched);
+    now.finish_parking(*static_cast<slot*>(message.from));
+  } else {
+    now.finish_previous(message);
+  }
+}
+
+[[gnu::always_inline]] inline void scheduler::park_running() noexcept {
+  scheduler& here = *current();
+  slot& self = *current_slot();
+  SMARM_ASSERT_DEBUG(current_thread().held_raw_mutexes == 0, "nobody parks with a raw_mutex held",
+                     self.index, self.reason);
+  if (!self.state.consume_notification()) {
+    switch_away(here, self, here.pick_startable(nullptr), leaving::parking);
+  }
+  self.wait_opened = false;
+  self.reason = wait_reason::none;
+}
 
 }  // namespace smarm::detail
