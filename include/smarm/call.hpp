@@ -77,7 +77,7 @@ template <class R>
   if constexpr (std::is_void_v<R>) {
     return {};
   } else {
-    return call_result<R>(std::in_place, std::move(*static_cast<R*>(reply_place(cell))));
+    return call_result<R>(std::in_place, std::move(*static_cast<R*>(reply_place<R>(cell))));
   }
 }
 
@@ -121,7 +121,7 @@ class from {
   bool answer(U&& value) {
     using carried = detail::carried_reply<R>;
     detail::reply_cell& cell = cell_.require("the handle to answer a call");
-    ::new (detail::reply_place(cell)) carried(std::forward<U>(value));
+    ::new (detail::reply_place<carried>(cell)) carried(std::forward<U>(value));
     return detail::reply_send(*cell_.release());
   }
 
@@ -197,21 +197,27 @@ struct call_access {
 // seal makes a request's envelope, by make(from), and its cell.
 template <class R, class Make>
 [[nodiscard]] full_envelope seal(Make make, caller_ref& caller) {
-  reply_cell& cell = *reply_create(value_type_of<carried_reply<R>>);
+  reply_cell& cell = *reply_create(reply_layout_of<carried_reply<R>>);
   caller = caller_ref(&cell);
   return make(call_access::make_from<R>(answerer_ref(&cell)));
 }
 
-// seal_call makes both in one block, where neither is aligned beyond measure. Payload is made of
-// the message and the answerer's handle.
+// Whether the request and the reply of a call fit into one block.
+template <class R, class Payload>
+inline constexpr bool shares_block =
+    alignof(Payload) <= call_align_max && alignof(carried_reply<R>) <= call_align_max;
+
+// seal_call makes both in one block where they fit. Payload is made of the message and the
+// answerer's handle; type.give_back is call_give_back where they share the block.
 template <class R, class Payload, class M>
 [[nodiscard]] full_envelope seal_call(const message_type& type, M& message, caller_ref& caller) {
-  const value_type& reply = value_type_of<carried_reply<R>>;
-  reply_cell& cell = *(type.give_back != nullptr ? call_create(reply, type) : reply_create(reply));
+  constexpr bool shares = shares_block<R, Payload>;
+  constexpr const call_layout& layout =
+      shares ? shared_layout_of<carried_reply<R>, Payload> : reply_layout_of<carried_reply<R>>;
+  reply_cell& cell = *(shares ? call_create(layout, type) : reply_create(layout));
   caller = caller_ref(&cell);
   from<R> back = call_access::make_from<R>(answerer_ref(&cell));
-  envelope* const fresh =
-      type.give_back != nullptr ? &call_envelope(cell) : envelope_allocate(type);
+  envelope* const fresh = shares ? &call_envelope(cell, layout) : envelope_allocate(type);
   try {
     ::new (payload_of(*fresh)) Payload{std::move(message), std::move(back)};
   } catch (...) {

@@ -85,26 +85,27 @@ class actor_box final : public actor_extension {
   [[nodiscard]] alias_entry* take_alias(std::uint64_t id) noexcept;
   [[nodiscard]] alias_entry* find_alias(std::uint64_t id) noexcept;
 
-  // The owner's, without the lock: what receive is made of. See mailbox.cpp.
+  // The owner's, without the lock: what receive is made of. See mailbox.cpp, and
+  // mailbox_wait.hpp for those that are inline.
   [[nodiscard]] full_envelope take(std::span<const pattern> patterns, deadline until,
                                    std::size_t& which);
   // take_present is take that does not wait.
   [[nodiscard]] full_envelope take_present(std::span<const pattern> patterns, std::size_t& which);
   // take_first takes the oldest message; null: none came until the deadline.
-  [[nodiscard]] full_envelope take_first(deadline until);
+  [[nodiscard]] inline full_envelope take_first(deadline until);
   // hibernate waits for a message and takes none, with the stack's spare pages given back; false:
   // none came until the deadline.
   [[nodiscard]] bool hibernate(deadline until);
   [[nodiscard]] std::size_t count() noexcept;
   // note_answered keeps an answered call until its cell can be taken off (actor/reply_cell.hpp).
-  void note_answered(reply_cell& cell) noexcept;
+  inline void note_answered(reply_cell& cell) noexcept;
   void flush_down(monitor_id ref) noexcept;
   // take_turn is called before each look for a message: an actor whose mailbox is never empty does
   // not park there, and gives way by this every now and then. A stop point.
-  void take_turn();
+  inline void take_turn();
   // keep_handed puts the message that ended a wait behind what is kept. The lock held, unless its
   // sender woke us.
-  void keep_handed() noexcept;
+  inline void keep_handed() noexcept;
 
   exit_reason stop_reason() noexcept override;
   void closing(pid who, const exit_reason& why) noexcept override;
@@ -137,7 +138,7 @@ class actor_box final : public actor_extension {
 
  private:
   ~actor_box() override;
-  [[nodiscard]] bool await_more(deadline until);
+  [[nodiscard]] inline bool await_more(deadline until);
   [[nodiscard]] full_envelope take_kept(std::span<const pattern> patterns, envelope*& position,
                                         std::size_t& which);
 };
@@ -152,8 +153,10 @@ void make_box(slot& of, pid who);
 enum class box_state : std::uint8_t { found, none, no_actor };
 
 // if_box calls f(box) with the lock held, where the actor has a box.
+// Inline, both, and f by reference: a closure that was just written field by field and is then
+// copied in larger pieces waits for each of them.
 template <class F>
-box_state if_box(slot& of, std::uint32_t generation, F f) {
+[[gnu::always_inline]] inline box_state if_box(slot& of, std::uint32_t generation, const F& f) {
   const raw_guard guard(of.lock);
   if (!of.state.is_live(generation)) return box_state::no_actor;
   actor_extension* const extension = of.extension.load(relaxed);  // relaxed: the lock
@@ -165,7 +168,7 @@ box_state if_box(slot& of, std::uint32_t generation, F f) {
 // with_box calls f(box) with the lock held, having made a box if there was none; false: no such
 // actor. Throws std::bad_alloc before f is called.
 template <class F>
-bool with_box(pid who, F f) {
+[[gnu::always_inline]] inline bool with_box(pid who, const F& f) {
   slot* const found = find_slot(who);
   if (found == nullptr) return false;
   // One call of f in the code, so that it is there and not behind another.

@@ -8,6 +8,7 @@
 
 #include "actor/actor_box.hpp"
 #include "actor/mailbox_hook.hpp"
+#include "actor/mailbox_wait.hpp"
 #include "actor/names.hpp"
 #include "actor/reply_cell.hpp"
 #include "base/assert.hpp"
@@ -156,45 +157,6 @@ void mailbox_case::withdraw() noexcept {
   box.keep_handed();
 }
 
-void actor_box::keep_handed() noexcept {
-  if (envelope* const message = std::exchange(handed, nullptr)) kept.push_back(*message);
-}
-
-// Waits for more than is kept; false: the deadline has passed.
-bool actor_box::await_more(deadline until) {
-  reply_cell* const done = std::exchange(answered, nullptr);
-  bool have_more = false;
-  waker wait;
-  {
-    const raw_guard guard(home->lock);
-    for (reply_cell* cell = done; cell != nullptr; cell = cell->next_answered()) {
-      cell->take_off_locked();
-    }
-    have_more = !arrived.empty();
-    if (have_more) {
-      kept.append_all(arrived);
-    } else if (!until.has_passed()) {
-      wait = begin_wait();
-      waiting = wait;
-    }
-  }
-  reply_cell::drop_answered(done);
-  if (have_more) return true;
-  if (!wait) return false;
-  const auto withdraw = [this] {
-    const raw_guard guard(home->lock);
-    waiting = {};
-    keep_handed();
-  };
-  if (park_or(wait, wait_reason::mailbox, until, withdraw) == wait_outcome::timed_out) {
-    withdraw();
-  } else {
-    SMARM_ASSERT(handed != nullptr, "only a message wakes who waits for one", who.index);
-    keep_handed();
-  }
-  return true;
-}
-
 full_envelope actor_box::take(std::span<const pattern> patterns, deadline until,
                               std::size_t& which) {
   envelope* position = nullptr;
@@ -205,14 +167,6 @@ full_envelope actor_box::take(std::span<const pattern> patterns, deadline until,
     }
     if (!await_more(until)) return nullptr;
   }
-}
-
-full_envelope actor_box::take_first(deadline until) {
-  while (kept.empty()) {
-    if (!await_more(until)) return nullptr;
-  }
-  taken.store(taken.load(relaxed) + 1, relaxed);  // relaxed: as in take
-  return kept.take(nullptr);
 }
 
 bool actor_box::hibernate(deadline until) {
@@ -227,11 +181,6 @@ bool actor_box::hibernate(deadline until) {
     if (!await_more(until)) return false;
   }
   return true;
-}
-
-void actor_box::note_answered(reply_cell& cell) noexcept {
-  cell.chain_before(answered);
-  answered = &cell;
 }
 
 std::size_t actor_box::count() noexcept {
@@ -254,11 +203,6 @@ void actor_box::flush_down(monitor_id ref) noexcept {
     taken.store(taken.load(relaxed) + 1, relaxed);  // relaxed: as in take
     return;
   }
-}
-
-void actor_box::take_turn() {
-  stop_point();
-  if (++turns == 0) yield();
 }
 
 full_envelope mailbox_take(std::span<const pattern> patterns, deadline until, std::size_t& which) {

@@ -4,33 +4,30 @@
 #include <utility>
 
 #include "base/raw_mutex.hpp"
-#include "fiber/block_pool.hpp"
 #include "sched/exit_hook_list.hpp"
 #include "sched/wait.hpp"
 #include "sync/wait_list.hpp"
 
 namespace smarm::detail {
 
-reply_cell* reply_cell::make(const value_type& type, const message_type* request) {
-  const std::size_t front = front_size(request);
-  const std::size_t size = front + place_offset(type) + type.size;
+reply_cell* reply_cell::make(const call_layout& layout, const message_type* request) {
   auto* const memory = static_cast<std::byte*>(
-      is_pooled(type) ? pool_allocate(size) : ::operator new(size, std::align_val_t(type.align)));
+      is_pooled(layout) ? pool_allocate(layout.size)
+                        : ::operator new(layout.size, std::align_val_t(layout.align)));
   if (request != nullptr) ::new (memory) envelope{nullptr, request};
-  // The block is found from the cell (block()), which the analyzer does not see.
+  // The block is found from the cell, which the analyzer does not see.
   // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks)
-  return ::new (memory + front) reply_cell(type, request);
+  return ::new (memory + layout.front) reply_cell(layout);
 }
 
 void reply_cell::operator delete(reply_cell* gone, std::destroying_delete_t) noexcept {
-  const value_type& type = gone->type_;
-  const std::size_t size = front_size(gone->request_) + place_offset(type) + type.size;
-  std::byte* const memory = gone->block();
+  const call_layout& layout = gone->layout_;
+  std::byte* const memory = reinterpret_cast<std::byte*>(gone) - layout.front;
   gone->~reply_cell();
-  if (is_pooled(type)) {
-    pool_free(memory, size);
+  if (is_pooled(layout)) {
+    pool_free(memory, layout.size);
   } else {
-    ::operator delete(static_cast<void*>(memory), size, std::align_val_t(type.align));
+    ::operator delete(static_cast<void*>(memory), layout.size, std::align_val_t(layout.align));
   }
 }
 
@@ -40,7 +37,7 @@ void reply_cell::give_back() noexcept {
   if (is_chained_) {
     is_emptied_ = true;
   } else {
-    drop_reference();
+    drop(1);
   }
 }
 
@@ -57,7 +54,7 @@ void reply_cell::take_off() noexcept {
     // Not live: the exit has taken the list, or will, and calls the hook.
     if (!server_->state.is_live(generation_) || !exit_hook_list::unlink(*server_, *this)) return;
   }
-  drop_reference();
+  drop_reference();  // never the last, since who asks holds one; the analyzer cannot know that
 }
 
 void reply_cell::take_off_locked() noexcept {
@@ -69,7 +66,7 @@ void reply_cell::drop_answered(reply_cell* first) noexcept {
   while (first != nullptr) {
     reply_cell* const gone = std::exchange(first, first->next_answered_);
     gone->is_chained_ = false;  // an envelope that is not given back yet keeps the cell
-    gone->drop_references(1U + (gone->was_on_list_ ? 1U : 0U) + (gone->is_emptied_ ? 1U : 0U));
+    gone->drop(1U + (gone->was_on_list_ ? 1U : 0U) + (gone->is_emptied_ ? 1U : 0U));
   }
 }
 
@@ -88,7 +85,7 @@ bool reply_cell::settle(state outcome) noexcept {
 
 bool reply_cell::send() noexcept {
   if (settle(state::replied)) return true;
-  type_.destroy(place());
+  layout_.destroy(place());
   return false;
 }
 
@@ -143,12 +140,6 @@ void reply_cell::expect(const waker& wait) noexcept {
   state_.store(state::waiting, relaxed);  // relaxed: published with the request, by the lock
 }
 
-reply_status reply_cell::wait_expected(const waker& wait, deadline until) {
-  const auto outcome = park_or(wait, wait_reason::reply, until, [this] { (void)withdraw(); });
-  if (outcome == wait_outcome::timed_out && withdraw()) return reply_status::pending;
-  return look();
-}
-
 std::size_t reply_cell::wait_any(std::span<reply_cell* const> cells, deadline until) {
   const auto settled = [&] {
     std::size_t which = 0;
@@ -177,23 +168,19 @@ void reply_cell::drop_caller() noexcept {
     // came just now, look() acquires.
     if (!state_.compare_exchange_strong(empty, state::abandoned, relaxed, relaxed)) last = look();
   }
-  if (last == reply_status::replied) type_.destroy(place());
-  drop_reference();
+  if (last == reply_status::replied) layout_.destroy(place());
+  drop(1);
 }
 
 // ---- the templates' face ---------------------------------------------------------------------
 
-reply_cell* reply_create(const value_type& type) { return reply_cell::make(type); }
+reply_cell* reply_create(const call_layout& layout) { return reply_cell::make(layout); }
 
-reply_cell* call_create(const value_type& reply, const message_type& request) {
-  return reply_cell::make(reply, &request);
+reply_cell* call_create(const call_layout& layout, const message_type& request) {
+  return reply_cell::make(layout, &request);
 }
 
-envelope& call_envelope(reply_cell& cell) noexcept { return cell.request_envelope(); }
-
 void call_give_back(envelope& empty) noexcept { reply_cell::cell_behind(empty).give_back(); }
-
-void* reply_place(reply_cell& cell) noexcept { return cell.place(); }
 
 bool reply_is_awaited(const reply_cell& cell) noexcept { return cell.is_awaited(); }
 

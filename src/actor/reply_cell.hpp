@@ -39,13 +39,14 @@
 #include <smarm/deadline.hpp>
 #include <smarm/detail/envelope.hpp>
 #include <smarm/detail/reply_core.hpp>
-#include <smarm/detail/value_type.hpp>
 #include <smarm/exit_reason.hpp>
 #include <smarm/pid.hpp>
 
 #include "base/atomic.hpp"
+#include "fiber/block_pool.hpp"
 #include "sched/exit_hook.hpp"
 #include "sched/slot.hpp"
+#include "sync/wait_list.hpp"
 #include "sync/waker_cell.hpp"
 
 namespace smarm::detail {
@@ -54,23 +55,19 @@ class reply_cell final : public exit_hook {
  public:
   // make gives a cell with the references of caller, answerer and list; where its block begins with
   // the envelope of its `request`, with that one's too. Throws std::bad_alloc.
-  [[nodiscard]] static reply_cell* make(const value_type& type,
+  [[nodiscard]] static reply_cell* make(const call_layout& layout,
                                         const message_type* request = nullptr);
-  // request_envelope is that envelope, and cell_behind the cell of one. give_back drops its
-  // reference.
-  [[nodiscard]] envelope& request_envelope() noexcept {
-    return *reinterpret_cast<envelope*>(block());
-  }
+  // cell_behind is the cell in the block of that envelope; give_back drops its reference.
   [[nodiscard]] static reply_cell& cell_behind(envelope& request) noexcept {
     return *reinterpret_cast<reply_cell*>(reinterpret_cast<std::byte*>(&request) +
-                                          front_size(request.type));
+                                          request_size(request.type->size));
   }
   void give_back() noexcept;
   // The cell knows its size, which `delete` does not.
   static void operator delete(reply_cell* gone, std::destroying_delete_t) noexcept;
 
   [[nodiscard]] void* place() noexcept {
-    return reinterpret_cast<std::byte*>(this) + place_offset(type_);
+    return reinterpret_cast<std::byte*>(this) + layout_.place;
   }
 
   // hang_on ties the cell to the server's end. Once; the slot's lock held, and the server, which
@@ -81,7 +78,7 @@ class reply_cell final : public exit_hook {
   [[nodiscard]] bool send() noexcept;
   [[nodiscard]] bool is_awaited() const noexcept;
   // drop_answerer: of a cell that was never hung on, the list's half goes too.
-  void drop_answerer() noexcept { drop_references(server_ == nullptr ? 2 : 1); }
+  void drop_answerer() noexcept { drop(server_ == nullptr ? 2 : 1); }
 
   // Taking it off. take_off may be asked by either side, at any time. take_off_locked is for the
   // server itself, which holds its lock and keeps the cells that it has answered in a chain; then
@@ -103,7 +100,7 @@ class reply_cell final : public exit_hook {
   // expect registers the caller's wait with the cell when it is hung on, which saves wait_expected
   // the exchange of a wait that comes later. The slot's lock held.
   void expect(const waker& wait) noexcept;
-  [[nodiscard]] reply_status wait_expected(const waker& wait, deadline until);
+  [[nodiscard]] inline reply_status wait_expected(const waker& wait, deadline until);
   // wait_any waits for several cells of one caller; the index of one that is settled, or their
   // number: none is.
   [[nodiscard]] static std::size_t wait_any(std::span<reply_cell* const> cells, deadline until);
@@ -116,28 +113,23 @@ class reply_cell final : public exit_hook {
   enum class state : std::uint32_t { empty, waiting, replied, died, abandoned };
 
   // With the list's reference, which is the answerer's until the cell is hung on.
-  reply_cell(const value_type& type, const message_type* request) noexcept
-      : exit_hook(request == nullptr ? 3 : 4), type_(type), request_(request) {}
+  explicit reply_cell(const call_layout& layout) noexcept
+      : exit_hook(layout.front == 0 ? 3 : 4), layout_(layout) {}
   ~reply_cell() override = default;
 
-  [[nodiscard]] static std::size_t place_offset(const value_type& type) noexcept {
-    return (sizeof(reply_cell) + type.align - 1) & ~(type.align - 1);
+  [[nodiscard]] static bool is_pooled(const call_layout& layout) noexcept {
+    return layout.align <= pool_granule;
   }
-  [[nodiscard]] static bool is_pooled(const value_type& type) noexcept { return type.align <= 16; }
-  // What lies before the cell in its block.
-  [[nodiscard]] static std::size_t front_size(const message_type* request) noexcept {
-    return request == nullptr ? 0 : (sizeof(envelope) + request->size + 15) & ~std::size_t{15};
-  }
-  [[nodiscard]] std::byte* block() noexcept {
-    return reinterpret_cast<std::byte*>(this) - front_size(request_);
+  // drop drops so many of the references: without a virtual call, since it knows what it is.
+  void drop(std::uint32_t held) noexcept {
+    if (let_go(held)) delete this;
   }
 
   [[nodiscard]] bool settle(state outcome) noexcept;
   [[nodiscard]] bool enlist(const waker& wake) noexcept;
   [[nodiscard]] bool withdraw() noexcept;
 
-  const value_type& type_;
-  const message_type* const request_;  // null: its envelope lies elsewhere
+  const call_layout& layout_;
   slot* server_ = nullptr;  // null: never hung on; written before the request can be seen
   std::uint32_t generation_ = 0;
   atomic<state> state_{state::empty};
@@ -149,5 +141,14 @@ class reply_cell final : public exit_hook {
   bool is_chained_ = false;  // so drop_answered is to come
   bool is_emptied_ = false;  // the envelope was given back meanwhile: its reference goes with it
 };
+static_assert(sizeof(reply_cell) == reply_cell_size);
+
+// Without a call of its own, which would be a mispredicted return (sched/scheduler.hpp).
+[[gnu::always_inline]] inline reply_status reply_cell::wait_expected(const waker& wait,
+                                                                     deadline until) {
+  const auto outcome = park_or(wait, wait_reason::reply, until, [this] { (void)withdraw(); });
+  if (outcome == wait_outcome::timed_out && withdraw()) return reply_status::pending;
+  return look();
+}
 
 }  // namespace smarm::detail

@@ -20,9 +20,10 @@
 #include <utility>
 
 #include <smarm/detail/envelope.hpp>
-#include <smarm/detail/value_type.hpp>
+#include <smarm/detail/reply_core.hpp>
 
 #include "actor/actor_box.hpp"
+#include "actor/mailbox_wait.hpp"
 #include "actor/reply_cell.hpp"
 #include "base/raw_mutex.hpp"
 #include "sched/exit_hook_list.hpp"
@@ -46,7 +47,7 @@ using value = std::unique_ptr<parcel>;
 
 // call makes a cell that hangs on the server, as post_request does.
 reply_cell& call(actor& server) {
-  reply_cell& cell = *reply_cell::make(value_type_of<value>);
+  reply_cell& cell = *reply_cell::make(reply_layout_of<value>);
   const raw_guard guard(server.lock);
   cell.hang_on(server, 1);
   return cell;
@@ -79,9 +80,13 @@ constexpr message_type request_type{
     [](void* at) noexcept { std::destroy_at(static_cast<value*>(at)); }, &typeid(value),
     &call_give_back};
 
+envelope& request_of(reply_cell& cell) {
+  return call_envelope(cell, shared_layout_of<value, value>);
+}
+
 reply_cell& call_with_request(actor& server) {
-  reply_cell& cell = *reply_cell::make(value_type_of<value>, &request_type);
-  ::new (payload_of(cell.request_envelope())) value(std::make_unique<parcel>(3));
+  reply_cell& cell = *reply_cell::make(shared_layout_of<value, value>, &request_type);
+  ::new (payload_of(request_of(cell))) value(std::make_unique<parcel>(3));
   const raw_guard guard(server.lock);
   cell.hang_on(server, 1);
   return cell;
@@ -93,7 +98,7 @@ enum class request_goes { before_the_answer, behind_the_answer, behind_the_next_
 void serve_one(stage& here, actor& server, reply_cell& cell, request_goes when) {
   here.run(server, [&] {
     auto& box = static_cast<actor_box&>(*extension_of_self());
-    full_envelope request(&cell.request_envelope());
+    full_envelope request(&request_of(cell));
     model::expect((*static_cast<value*>(payload_of(*request)))->content() == 3, "the request");
     if (when == request_goes::before_the_answer) request.reset();
     ::new (cell.place()) value(std::make_unique<parcel>(7));
@@ -160,7 +165,7 @@ PROTOCOL(reply_to_expecting_caller) {
   stage here;
   actor caller;
   actor server;
-  reply_cell& cell = *reply_cell::make(value_type_of<value>);
+  reply_cell& cell = *reply_cell::make(reply_layout_of<value>);
   atomic<int> posted{0};
   model::parallel(
       [&] {
@@ -179,7 +184,7 @@ PROTOCOL(reply_against_expecting_caller) {
   stage here(true);
   actor caller;
   actor server;
-  reply_cell& cell = *reply_cell::make(value_type_of<value>);
+  reply_cell& cell = *reply_cell::make(reply_layout_of<value>);
   atomic<int> posted{0};
   bool taken = false;
   reply_status status = reply_status::pending;
@@ -328,7 +333,7 @@ PROTOCOL(reply_by_another_against_the_end_of_the_request) {
   actor server;
   reply_cell& cell = call_with_request(server);
   model::parallel([&] { static_cast<void>(answer(cell)); },
-                  [&] { envelope_discard(cell.request_envelope()); }, [&] { cell.drop_caller(); });
+                  [&] { envelope_discard(request_of(cell)); }, [&] { cell.drop_caller(); });
 }
 
 PROTOCOL(reply_against_a_caller_that_goes) {

@@ -18,6 +18,7 @@
 #include <smarm/this_actor.hpp>
 
 #include "actor/actor_box.hpp"
+#include "actor/mailbox_wait.hpp"
 #include "actor/names.hpp"
 #include "actor/reply_cell.hpp"
 #include "actor/reports.hpp"
@@ -93,6 +94,22 @@ void server_core::guarded(F handler) {
   if (auto failed = attempt(handler)) stopping_ = std::move(failed);
 }
 
+// The next message that may be taken now; null: next_due has come.
+[[gnu::always_inline]] inline full_envelope server_core::next_message() {
+  if (!is_suspended_) {
+    box_.take_turn();
+    if (std::exchange(is_to_hibernate_, false)) (void)box_.hibernate(next_due());
+    return box_.take_first(next_due());
+  }
+  std::size_t which = 0;
+  const std::array wanted{system_only,
+                          pattern{&message_type_of<exit_signal>, &is_exit_of, &parent_}};
+  // Without a parent no signal is its: not even one from a thread that is no actor, whose sender is
+  // nobody as well.
+  return mailbox_take(std::span(wanted).first(parent_.is_valid() ? 2 : 1), deadline::never(),
+                      which);
+}
+
 void server_core::serve() {
   while (!stopping_) {
     if (!is_suspended_ && (has_own_ || !steps_.empty()) && step()) continue;
@@ -116,22 +133,6 @@ bool server_core::step() {
   steps_.pop_front();
   guarded([&] { next(); });
   return true;
-}
-
-// The next message that may be taken now; null: next_due has come.
-full_envelope server_core::next_message() {
-  if (!is_suspended_) {
-    box_.take_turn();
-    if (std::exchange(is_to_hibernate_, false)) (void)box_.hibernate(next_due());
-    return box_.take_first(next_due());
-  }
-  std::size_t which = 0;
-  const std::array wanted{system_only,
-                          pattern{&message_type_of<exit_signal>, &is_exit_of, &parent_}};
-  // Without a parent no signal is its: not even one from a thread that is no actor, whose sender is
-  // nobody as well.
-  return mailbox_take(std::span(wanted).first(parent_.is_valid() ? 2 : 1), deadline::never(),
-                      which);
 }
 
 void server_core::take_message(full_envelope sealed) {
@@ -213,7 +214,8 @@ bool reply_send(reply_cell& cell) noexcept {
     return taken;
   }
   const bool taken = cell.send();
-  static_cast<actor_box*>(extension_of_self())->note_answered(cell);
+  // relaxed: its own, and it has one, since the cell hangs on it.
+  static_cast<actor_box*>(me->extension.load(relaxed))->note_answered(cell);
   return taken;
 }
 
@@ -225,7 +227,8 @@ bool is_self(pid who, const slot* me) noexcept {
 
 // Posts the request; an `expecting` caller, who is the running actor, is given its wait for the
 // reply, begun in the step that puts the request into the mailbox.
-post_status post(pid to, full_envelope& request, reply_cell& cell, waker* expecting) {
+[[gnu::always_inline]] inline post_status post(pid to, full_envelope& request, reply_cell& cell,
+                                               waker* expecting) {
   waker wake;
   post_status result = post_status::noproc;
   (void)with_box(to, [&](actor_box& box) {
@@ -256,7 +259,7 @@ post_status post_request(pid to, full_envelope& request, reply_cell& cell) {
 
 post_status post_and_wait(pid to, full_envelope& request, reply_cell& cell, deadline until,
                           reply_status& outcome) {
-  const slot* const me = slot_of_self();
+  const slot* const me = scheduler::current_slot();
   if (is_self(to, me)) return post_status::calling_self;
   stop_point();
   // A thread's first wait takes a lock, so it begins later.

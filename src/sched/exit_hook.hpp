@@ -40,12 +40,14 @@ class exit_hook {
 
   // drop_references drops what one holder has of them.
   void drop_references(std::uint32_t held) noexcept {
+    if (let_go(held)) destroy();
+  }
+  // let_go does it for who deletes the hook itself: true: they were the last.
+  [[nodiscard]] bool let_go(std::uint32_t held) noexcept {
     // acquire: as below. Who has all of them needs no exchange: nobody is left to copy one.
-    if (references_.load(acquire) != held) {
-      // acq_rel: every use by the other holders happens before the deletion by the last one.
-      if (references_.fetch_sub(held, acq_rel) != held) return;
-    }
-    destroy();
+    return references_.load(acquire) == held ||
+           // acq_rel: every use by the other holders happens before the deletion by the last one.
+           references_.fetch_sub(held, acq_rel) == held;
   }
   virtual ~exit_hook() = default;
 

@@ -24,19 +24,54 @@ enum class reply_status : std::uint8_t {
   died,     // the server ended: reply_reason
 };
 
-// reply_create makes a cell for a reply of that type; one half is the caller's, one the answerer's.
-// Throws std::bad_alloc.
-[[nodiscard]] reply_cell* reply_create(const value_type& type);
-// call_create makes a cell and the envelope of its request in one block, the envelope first. None
-// is aligned to more than call_align_max. Throws std::bad_alloc.
-inline constexpr std::size_t call_align_max = 16;
-[[nodiscard]] reply_cell* call_create(const value_type& reply, const message_type& request);
-[[nodiscard]] envelope& call_envelope(reply_cell& cell) noexcept;
+// call_layout says how a call's block is laid out: the envelope of the request, where it shares the
+// block, then the cell, then the place of the reply. Each is worked out where the types are known.
+inline constexpr std::size_t reply_cell_size = 104;
+inline constexpr std::size_t call_align_max = 16;  // of what may share a block
+
+struct call_layout {
+  // A block for a reply of that type, with so much before the cell.
+  constexpr call_layout(const value_type& reply, std::size_t request_size) noexcept
+      : front(static_cast<std::uint32_t>(request_size)),
+        place(static_cast<std::uint32_t>((reply_cell_size + reply.align - 1) & ~(reply.align - 1))),
+        size(static_cast<std::uint32_t>(front + place + reply.size)),
+        align(static_cast<std::uint32_t>(reply.align)),
+        destroy(reply.destroy) {}
+
+  std::uint32_t front;  // from the block to the cell; 0: the envelope lies elsewhere
+  std::uint32_t place;  // from the cell to the reply
+  std::uint32_t size;
+  std::uint32_t align;
+  void (*destroy)(void* reply) noexcept;
+};
+
+// request_size is what an envelope with a payload of that size takes in such a block.
+[[nodiscard]] constexpr std::size_t request_size(std::size_t payload) noexcept {
+  return (sizeof(envelope) + payload + call_align_max - 1) & ~(call_align_max - 1);
+}
+// reply_layout_of is the layout of a cell alone, shared_layout_of of one behind its request.
+template <class Reply>
+inline constexpr call_layout reply_layout_of{value_type_of<Reply>, 0};
+template <class Reply, class Payload>
+inline constexpr call_layout shared_layout_of{value_type_of<Reply>, request_size(sizeof(Payload))};
+
+// reply_create makes a cell for a reply; one half is the caller's, one the answerer's. call_create
+// makes it behind the envelope of its request, which has a reference of its own. Both throw
+// std::bad_alloc.
+[[nodiscard]] reply_cell* reply_create(const call_layout& layout);
+[[nodiscard]] reply_cell* call_create(const call_layout& layout, const message_type& request);
+[[nodiscard]] inline envelope& call_envelope(reply_cell& cell, const call_layout& layout) noexcept {
+  // SAFETY: call_create has made it there.
+  return *reinterpret_cast<envelope*>(reinterpret_cast<std::byte*>(&cell) - layout.front);
+}
 // call_give_back is give_back of the types of such envelopes.
 void call_give_back(envelope& empty) noexcept;
 
 // reply_place is where the value lies; the answerer makes it there before reply_send.
-[[nodiscard]] void* reply_place(reply_cell& cell) noexcept;
+template <class Reply>
+[[nodiscard]] void* reply_place(reply_cell& cell) noexcept {
+  return reinterpret_cast<std::byte*>(&cell) + reply_layout_of<Reply>.place;
+}
 
 // The answerer's. reply_send publishes the value and drops the answerer's half; false: nobody waits
 // any more, and the value was destroyed. Never parks; no stop point.

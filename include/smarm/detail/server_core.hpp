@@ -100,7 +100,7 @@ class server_core {
   void guarded(F handler);
   void serve();
   [[nodiscard]] bool step();
-  [[nodiscard]] full_envelope next_message();
+  [[nodiscard]] inline full_envelope next_message();
   void take_message(full_envelope sealed);
   void run_terminate();
   void end();

@@ -56,11 +56,6 @@ struct call_payload {
   from<reply_of<M>> back;
 };
 
-// Whether the request and the reply of a call fit into one block.
-template <class M>
-inline constexpr bool shares_block = alignof(call_payload<M>) <= call_align_max &&
-                                     alignof(carried_reply<reply_of<M>>) <= call_align_max;
-
 // host_envelope makes an envelope of that type around a value.
 template <class Payload>
 [[nodiscard]] full_envelope host_envelope(const host_message_type& type, Payload&& value) {
@@ -81,7 +76,8 @@ inline constexpr host_message_type cast_type{
 template <class Host, class M>
 inline constexpr host_message_type call_type{
     {sizeof(call_payload<M>), alignof(call_payload<M>), message_type_of<call_payload<M>>.destroy,
-     &typeid(host_tag<Host>), shares_block<M> ? &call_give_back : nullptr},
+     &typeid(host_tag<Host>),
+     shares_block<reply_of<M>, call_payload<M>> ? &call_give_back : nullptr},
     &Host::template on_call<M>};
 
 template <class M>
