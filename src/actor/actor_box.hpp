@@ -131,7 +131,7 @@ class actor_box final : public actor_extension {
   envelope_queue kept;
   atomic<std::size_t> taken{0};  // written by the owner, read by has_room
   bool matching = false;         // a predicate runs
-  std::uint8_t turns = 0;        // since it gave way
+  std::uint8_t turns = 0;        // since it gave way, or parked for a message
   std::uint64_t last_id = 0;     // of its monitors and aliases
   reply_cell* answered = nullptr;
   server_core* server = nullptr;  // what runs here, where this actor is a server

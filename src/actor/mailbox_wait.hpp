@@ -58,6 +58,7 @@ inline void actor_box::note_answered(reply_cell& cell) noexcept {
     SMARM_ASSERT(handed != nullptr, "only a message wakes who waits for one", who.index);
     keep_handed();
   }
+  turns = 0;  // the park gave way
   return true;
 }
 
