@@ -9,6 +9,7 @@
 // Sources: Erlang reference manual, "Processes"; OTP's supervisor(3) for shutdown.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -161,10 +162,10 @@ static_assert(sizeof(exit_reason) == 16);
 inline void exit_reason::swap(exit_reason& other) noexcept {
   // SAFETY: an exception_ptr is one pointer that may be relocated: it knows nothing of its address.
   static_assert(sizeof(std::exception_ptr) == sizeof(shared_term*));
-  void* mine = nullptr;
-  std::memcpy(&mine, static_cast<const void*>(&detail_), sizeof mine);
+  std::byte mine[sizeof(std::exception_ptr)];
+  std::memcpy(mine, static_cast<const void*>(&detail_), sizeof mine);
   std::memcpy(static_cast<void*>(&detail_), static_cast<const void*>(&other.detail_), sizeof mine);
-  std::memcpy(static_cast<void*>(&other.detail_), &mine, sizeof mine);
+  std::memcpy(static_cast<void*>(&other.detail_), mine, sizeof mine);
   std::swap(form_, other.form_);
 }
 
