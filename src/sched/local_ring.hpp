@@ -67,13 +67,16 @@ class local_ring {
     std::uint64_t head = head_.load(relaxed);   // relaxed: the exchange validates it
     if (position_of(head) == tail) return nullptr;
     const auto newest = static_cast<position>(tail - 1);
-    tail_.store(newest, release);  // as in push, for the entries below
+    // release: as in push, for the entries below: a plain store ends the release sequence of those
+    // before it.
+    tail_.store(newest, release);
     perturb(perturb_point::queue_pop);
     // release: who sees the exchange sees the lower tail_ (invariant 3). relaxed on failure: what
     // thieves took they took by this word.
     while (!head_.compare_exchange_weak(head, advanced(head, 0), release, relaxed)) {
       if (position_of(head) != tail) continue;
-      tail_.store(tail, release);  // as in push; there is nothing left
+      // relaxed: there is nothing left, so whoever sees this takes nothing by it.
+      tail_.store(tail, relaxed);
       return nullptr;
     }
     return at(newest).load(relaxed);  // relaxed: own

@@ -4,8 +4,7 @@
 // that positions go round twice:
 //   - each push is popped exactly once, through a lap wraparound, by one or two poppers;
 //   - who pops sees what who pushed has written, and who pushes into a cell that was used comes
-//   after
-//     whoever emptied it, by the queue's own orders;
+//     after whoever emptied it, by the queue's own orders;
 //   - never more entries than actors, so that push always has room;
 //   - what was pushed before a fence, looks_empty behind a fence does not miss;
 //   - a ring that grows under push and pop loses nothing;
@@ -421,13 +420,14 @@ PROTOCOL(queue_local_newest_against_steal) {
   drain(victim);
   expect_one_pop_each(all);
 }
-// As above for a thief of one, with what it gets: what it was pushed with comes along.
+// As above for a thief of one, with what it gets: what it was pushed with comes along, also where
+// the thief knows of it by no other store than the one that lowers the end.
 PROTOCOL(queue_local_newest_in_turns_against_thief) {
   own_ring<2> ring;
   std::array<task, 3> all{task(0), task(1), task(2)};
-  push(ring, all[0]);
   model::parallel(
       [&] {
+        push(ring, all[0]);
         push(ring, all[1]);
         if (slot* const got = ring.pop_newest()) count_pop(*got);
         push(ring, all[2]);

@@ -222,7 +222,8 @@ void* channel_core::await_front(deadline until, channel_status& why) {
     // acquire: as in oldest, which is for all that is less usual than a value or nothing.
     if (node* const next = head_->next.load(acquire)) return cell_of(next);
     const std::uintptr_t empty = empty_tail();
-    if (tail_.load(acquire) != empty) [[unlikely]] {  // acquire: as in oldest
+    // relaxed: who finds another one looks again, and the exchange in wait() decides.
+    if (tail_.load(relaxed) != empty) [[unlikely]] {
       if (node* const next = oldest(why)) return cell_of(next);
       if (why == channel_status::closed) return nullptr;
     }
