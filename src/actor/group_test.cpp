@@ -1,6 +1,9 @@
 // Groups. G numbers are those of the project's list of what Erlang does.
+#include <string>
+#include <thread>
 #include <vector>
 
+#include <smarm/errors.hpp>
 #include <smarm/group.hpp>
 
 #include "actor/actor_fixture.hpp"
@@ -119,6 +122,31 @@ TEST_P(group_test, members_that_come_and_go_at_once_leave_an_empty_table) {
       ++(event->kind == what::joined ? joined : left);
       EXPECT_LE(left, joined);
     }
+    EXPECT_EQ(which_groups(), names{});
+  });
+}
+
+TEST_P(group_test, a_thread_that_is_no_actor_sees_the_groups_and_watches_none) {
+  run([] {
+    EXPECT_TRUE(join_group("g"));
+    EXPECT_TRUE(join_group("h"));
+    pids members;
+    names groups;
+    std::thread([&] {
+      members = group_members("g");
+      groups = which_groups();
+      EXPECT_THROW((void)watch_group("g"), misuse);
+      EXPECT_THROW((void)watch_scope(""), misuse);
+    }).join();
+    EXPECT_EQ(members, pids{self()});
+    EXPECT_EQ(groups, (names{"g", "h"}));
+  });
+}
+
+TEST_P(group_test, a_pid_of_nobody_joins_and_leaves_nothing) {
+  run([] {
+    EXPECT_FALSE(join_group("g", pid{}));
+    EXPECT_FALSE(leave_group("g", pid{}));
     EXPECT_EQ(which_groups(), names{});
   });
 }
