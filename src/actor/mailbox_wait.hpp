@@ -58,7 +58,8 @@ inline void actor_box::note_answered(reply_cell& cell) noexcept {
     SMARM_ASSERT(handed != nullptr, "only a message wakes who waits for one", who.index);
     keep_handed();
   }
-  turns = 0;  // the park gave way
+  // The park gave way; where a wake forestalled it, the sender was on another scheduler just then.
+  turns = 0;
   return true;
 }
 

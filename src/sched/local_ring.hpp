@@ -140,8 +140,16 @@ class local_ring {
     return first;
   }
 
+  // size is how many are queued. By the owner; thieves may be taking some of them.
+  [[nodiscard]] std::uint32_t size() const noexcept {
+    // relaxed, both: a hint
+    const int here = queued(head_.load(relaxed), tail_.load(relaxed));
+    return here < 0 ? 0 : static_cast<std::uint32_t>(here);
+  }
+
   // looks_empty: false only if something was queued at some moment of the call. What push has
-  // published before a fence it does not miss behind one.
+  // published before a fence it does not miss behind one, unless 2^15 more are pushed between its
+  // two looks: each of those has woken somebody.
   [[nodiscard]] bool looks_empty() const noexcept {
     // relaxed, both: behind the fence of whoever must not miss anything (coordinator).
     const std::uint64_t head = head_.load(relaxed);

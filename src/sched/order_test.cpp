@@ -1,12 +1,13 @@
 // Goal: which of several runnable actors a scheduler takes: those that have not run yet newest
-// first, but none for ever before an older one, and never before one that has run. Method: one
-// scheduler, so that the order is the picker's alone; actors write down when they began.
+// first, but none for ever before an older one or one that has run. Method: one scheduler, so that
+// the order is the picker's alone; actors write down when they began.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <smarm/runtime.hpp>
@@ -19,7 +20,26 @@
 namespace smarm {
 namespace {
 
-constexpr std::int64_t patience_ns = 20 * detail::ns_per_second;
+constexpr std::int64_t patience_ns = 5 * detail::ns_per_second;
+
+// Spawns two and waits for the later one's wake, over and over until `done`, so that there is
+// always one that has not run: one is run next, the other is the newest. How often it did.
+template <class Done>
+int spawn_pairs_until(Done done) {
+  int pairs = 0;
+  const std::int64_t until = detail::monotonic_ns() + patience_ns;
+  for (; !done() && detail::monotonic_ns() < until; ++pairs) {
+    std::atomic<int> left{2};
+    const detail::waker me = detail::begin_wait();
+    for (int i = 0; i < 2; ++i) {
+      spawn([&left, me] {
+        if (--left == 0) me.wake();
+      }).detach();
+    }
+    (void)detail::park(me, detail::wait_reason::join);
+  }
+  return pairs;
+}
 
 TEST(order_test, who_has_not_run_yet_starts_newest_first) {
   std::string order;
@@ -78,22 +98,47 @@ TEST(order_test, a_tree_of_actors_is_run_depth_first_so_that_few_live_at_once) {
 
 TEST(order_test, the_oldest_runs_although_newer_ones_come_without_end) {
   std::atomic<int> old_left{4};
-  const std::int64_t until = detail::monotonic_ns() + patience_ns;
   runtime({.schedulers = 1}).run([&] {
     for (int i = 0; i < 4; ++i) spawn([&] { --old_left; }).detach();
-    // Two at a time: one is run next, the other is the newest of those that have not run.
-    while (old_left > 0 && detail::monotonic_ns() < until) {
-      std::atomic<int> left{2};
-      const detail::waker me = detail::begin_wait();
-      for (int i = 0; i < 2; ++i) {
-        spawn([&left, me] {
-          if (--left == 0) me.wake();
-        }).detach();
-      }
-      (void)detail::park(me, detail::wait_reason::join);
-    }
+    (void)spawn_pairs_until([&] { return old_left == 0; });
     EXPECT_EQ(old_left, 0);
   });
+}
+
+TEST(order_test, who_has_run_has_its_turn_among_the_newest_and_no_later_than_so_many_picks) {
+  runtime({.schedulers = 1}).run([&] {
+    std::atomic<int> turns{0};
+    auto old = spawn([&] {
+      while (turns < 20) {
+        ++turns;
+        yield();
+      }
+    });
+    const int pairs = spawn_pairs_until([&] { return turns == 20; });
+    EXPECT_EQ(turns, 20);
+    // A pair is one pick of the newest or two, each 64th looks at those who have run, and each
+    // second of these looks below the newest.
+    EXPECT_LT(pairs, 20 * 64 * 2 + 200);
+    EXPECT_TRUE(old.join().has_value());
+  });
+}
+
+// In either phase of the picks: who counts them together with the program's own period would
+// never come to one of the places.
+TEST(order_test, who_comes_from_outside_has_its_turn_among_the_newest) {
+  for (const int picks_before : {0, 1}) {
+    runtime one({.schedulers = 1});
+    one.run([&] {
+      for (int i = 0; i < picks_before; ++i) yield();
+      std::atomic<int> left{5};
+      std::thread([&] {
+        for (int i = 0; i < 5; ++i) one.spawn([&left] { --left; }).detach();
+      }).join();
+      const int pairs = spawn_pairs_until([&] { return left == 0; });
+      EXPECT_EQ(left, 0);
+      EXPECT_LT(pairs, 5 * 64 * 2 + 200);
+    });
+  }
 }
 
 }  // namespace

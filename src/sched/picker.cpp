@@ -25,11 +25,18 @@ slot* picker::next_or_end() noexcept {
   }
 }
 
-bool picker::is_turn_of_oldest() noexcept {
+// What comes before the newest every now and then; null: nothing does.
+slot* picker::pick_in_turn() noexcept {
+  run_queue& queue = work_.queue;
+  if (newest_picks_ % picks_per_fair_look == 0) {
+    slot* const found =
+        ++fair_looks_ % 2 == 0 ? queue.pop_older(home_, fresh_) : queue.pop_injector();
+    if (found != nullptr) return found;
+  }
   const std::int64_t now = monotonic_ns();
-  if (now < oldest_due_ns_) return false;
+  if (now < oldest_due_ns_) return nullptr;
   oldest_due_ns_ = now + turn_ns;
-  return true;
+  return queue.pop_in_turn(home_, ++oldest_turns_);
 }
 
 // Gives the actor to the queue, and the other schedulers a moment to take it.

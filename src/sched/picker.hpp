@@ -10,14 +10,14 @@
 //   3. A picker that sleeps has an empty run_next_, and has looked at all there is behind the fence
 //      of prepare_park.
 //   4. Actors that have not run yet are taken newest first, for as long as nobody who has run was
-//      put behind them, but for one of the oldest a turn_ns.
+//      put behind them. Nobody waits for ever for that: each 64th such pick looks for one that has
+//      run, in the injector or below them, and one of the oldest has its turn each turn_ns.
 // Threads: all by the owning thread, but for the members that say otherwise.
 //
 // What each pick does stands here, so that the switch has it without a call.
 // Why newest first: a tree of actors is then run depth first, and as many of them live at once as
 // it is deep and wide, not as it has nodes on a level; thieves take the oldest, which are the
-// largest subtrees. Who has run before is never overtaken so: a yield would come back to who
-// yields.
+// largest subtrees. Who has run before is taken in its turn: a yield would come back to who yields.
 #pragma once
 
 #include <cstdint>
@@ -91,18 +91,25 @@ class picker {
   static constexpr std::uint32_t home_ticks = 64;  // picks between two looks at the CPU's number
 
   static constexpr std::int64_t turn_ns = watch_interval_ns;
-  static constexpr std::uint32_t picks_per_look = 16;  // between two looks at the clock
+  static constexpr std::uint32_t picks_per_look = 16;  // of the newest, between two at the clock
+  static constexpr std::uint32_t picks_per_fair_look = 64;  // and at those who have run
 
-  void push(slot& runnable) noexcept {
-    work_.queue.push(home_, runnable);
+  bool push(slot& runnable) noexcept {
+    const bool is_newest = work_.queue.push(home_, runnable);
     if (!alone_) work_.sleepers.wake_one_if_idle();
+    return is_newest;
   }
   void enqueue_kicked(slot& kicked_out) noexcept {
-    fresh_ = kicked_out.has_started ? 0 : fresh_ + 1;
-    push(kicked_out);
+    const bool has_started = kicked_out.has_started;  // not behind the push: it may run by then
+    const bool is_newest = push(kicked_out);
+    if (has_started) {
+      fresh_ = 0;
+    } else if (is_newest) {
+      ++fresh_;
+    }
   }
-  [[nodiscard]] run_queue::wanted preferred() noexcept;
-  [[nodiscard]] bool is_turn_of_oldest() noexcept;
+  [[nodiscard]] slot* pick_newest() noexcept;
+  [[nodiscard]] slot* pick_in_turn() noexcept;
   [[nodiscard]] slot* take_run_next() noexcept;
   [[nodiscard]] slot* pick_runnable() noexcept;
   [[nodiscard]] bool should_migrate(slot& candidate) noexcept;
@@ -129,6 +136,8 @@ class picker {
   // taken some of them away.
   std::uint32_t fresh_ = 0;
   std::uint32_t newest_picks_ = 0;
+  std::uint32_t fair_looks_ = 0;     // counted by themselves: a program's period must not choose
+  std::uint32_t oldest_turns_ = 0;   // as above
   std::int64_t oldest_due_ns_ = 0;   // when one of the oldest is to be taken again
   std::int64_t offer_again_ns_ = 0;  // see should_migrate
   struct look {
@@ -193,11 +202,14 @@ inline void picker::fire_timers() noexcept {
   if (earliest <= now) work_.timers.fire_due(now);
 }
 
-inline run_queue::wanted picker::preferred() noexcept {
-  if (fresh_ == 0) [[likely]]
-    return run_queue::wanted::any;
-  const bool looks = ++newest_picks_ % picks_per_look == 0;
-  return looks && is_turn_of_oldest() ? run_queue::wanted::oldest : run_queue::wanted::newest;
+// The pick while some of the newest have not run; null: thieves have taken them.
+inline slot* picker::pick_newest() noexcept {
+  if (++newest_picks_ % picks_per_look == 0) [[unlikely]] {
+    if (slot* const other = pick_in_turn()) return other;
+  }
+  slot* const newest = work_.queue.pop_newest(home_);
+  fresh_ = newest == nullptr ? 0 : fresh_ - 1;
+  return newest;
 }
 
 [[gnu::always_inline]] inline slot* picker::pick_runnable() noexcept {
@@ -213,11 +225,16 @@ inline run_queue::wanted picker::preferred() noexcept {
   }
   run_next_streak_ = 0;
   run_queue& queue = work_.queue;
-  const run_queue::wanted which = preferred();
-  // relaxed: own counter
-  const auto [next, moved] = queue.pop(home_, tick_.load(relaxed), which);
-  if (which == run_queue::wanted::newest) --fresh_;
-  if (moved) fresh_ = 0;
+  slot* next = nullptr;
+  bool moved = false;
+  if (fresh_ != 0) [[unlikely]]
+    next = pick_newest();
+  if (next == nullptr) {
+    const run_queue::popped found = queue.pop(home_, tick_.load(relaxed));  // relaxed: own counter
+    next = found.first;
+    moved = found.moved;
+    if (moved) fresh_ = 0;  // what was moved lies behind them, and has perhaps run
+  }
   // Chain rule: what is left may run in parallel; and what was moved, whoever went to sleep just
   // now has perhaps not seen at either place.
   if (next != nullptr && !alone_ &&

@@ -172,6 +172,7 @@ void run_queue::grow(std::size_t actors) {
   if (actors <= reserved_.load(relaxed)) return;  // relaxed: written under this lock
   const std::size_t capacity = std::max<std::size_t>(256, std::bit_ceil(actors));
   for (unsigned i = 0; i < stripe_count_; ++i) stripes_[i].ring.reserve(capacity);
+  if (kind_ == run_queue_kind::local) overflow_.reserve(capacity);
   reserved_.store(capacity, release);  // pairs with reserve's acquire
 }
 
@@ -196,36 +197,61 @@ slot* run_queue::pop_shared(unsigned stripe, std::uint32_t tick) noexcept {
   return pop_striped(stripe, tick);
 }
 
-// Makes room in a full ring: its older half goes to the injector, and the new one behind it.
+// Makes room in a full ring: its older half goes, and the new one behind it, to the injector or to
+// the overflow. Why apart: who prefers the newest looks at the injector every now and then; it
+// would begin a subtree each time if it found there what has not run.
 void run_queue::spill(unsigned home, slot& runnable) noexcept {
   std::array<slot*, local_capacity / 2 + 1> older;
   const std::uint32_t count =
       locals_[home].take_half([&older](std::uint32_t i, slot* found) { older[i] = found; });
   older[count] = &runnable;
-  stripes_[0].ring.push_all(older.data(), count + 1);
+  std::array<slot*, local_capacity / 2 + 1> fresh;
+  std::size_t started_count = 0;
+  std::size_t fresh_count = 0;
+  for (std::uint32_t i = 0; i <= count; ++i) {
+    if (older[i]->has_started) {
+      older[started_count++] = older[i];
+    } else {
+      fresh[fresh_count++] = older[i];
+    }
+  }
+  if (started_count != 0) stripes_[0].ring.push_all(older.data(), started_count);
+  if (fresh_count != 0) overflow_.push_all(fresh.data(), fresh_count);
 }
 
-// Takes a batch of the injector: one to run, the others into the own ring.
-run_queue::popped run_queue::pop_injected(unsigned home) noexcept {
+// Takes a batch of a shared ring: one to run, the others into the own ring.
+run_queue::popped run_queue::pop_batch(unsigned home, locked_ring& from) noexcept {
   std::array<slot*, batch> found;
-  const std::size_t count = stripes_[0].ring.pop_some(found.data(), batch);
+  const std::size_t count = from.pop_some(found.data(), batch);
   if (count == 0) return {};
   for (std::size_t i = 1; i < count; ++i) push_local(home, *found[i]);
   return {found[0], count > 1};
 }
 
-// The look at where the others are, whatever the own ring has: mostly at the injector, now and then
-// at the ring of another.
+// The look at where the others are, whatever the own ring has: mostly at the shared rings, now and
+// then at the ring of another.
 run_queue::popped run_queue::pop_fairly(unsigned home, std::uint32_t turn) noexcept {
   if (turn % 4 == 0) {
     if (slot* const found = locals_[turn / 4 % local_count_].pop()) return {found};
   }
-  return pop_injected(home);
+  locked_ring& first = turn % 2 == 0 ? overflow_ : stripes_[0].ring;
+  locked_ring& second = turn % 2 == 0 ? stripes_[0].ring : overflow_;
+  const popped found = pop_batch(home, first);
+  return found.first != nullptr ? found : pop_batch(home, second);
+}
+
+slot* run_queue::pop_in_turn(unsigned home, std::uint32_t turn) noexcept {
+  slot* found = nullptr;
+  if (turn % 3 == 0) found = overflow_.pop();
+  if (turn % 3 == 1) found = locals_[turn / 3 % local_count_].pop();
+  return found != nullptr ? found : pop_oldest(home);
 }
 
 // What a scheduler finds whose own ring is empty.
 run_queue::popped run_queue::pop_elsewhere(unsigned home) noexcept {
-  if (const popped injected = pop_injected(home); injected.first != nullptr) return injected;
+  for (locked_ring* const shared : {&stripes_[0].ring, &overflow_}) {
+    if (const popped found = pop_batch(home, *shared); found.first != nullptr) return found;
+  }
   for (unsigned i = 1; i < local_count_; ++i) {
     const unsigned victim = home + i < local_count_ ? home + i : home + i - local_count_;
     std::uint32_t taken = 0;
@@ -254,7 +280,7 @@ bool run_queue::looks_empty() const noexcept {
   for (unsigned i = 0; i < local_count_; ++i) {
     if (!locals_[i].looks_empty()) return false;
   }
-  return true;
+  return overflow_.looks_empty();
 }
 
 }  // namespace smarm::detail

@@ -1,11 +1,11 @@
 // run_queue holds the runnable actors of a runtime: one of four shapes, chosen by config.
 //
-//   local    a lock-free ring a scheduler (local_ring), to which only that one pushes; what does
-//   not
-//            fit, and what comes from outside, goes to one shared ring under a lock, the injector.
-//            A scheduler takes from its own ring, then a batch from the injector, then half of what
-//            another has; every fairness_tick-th pop begins at the injector or at another's. It may
-//            also ask for the newest, or for a single one of the oldest (wanted).
+//   local    a lock-free ring a scheduler (local_ring), to which only that one pushes, and two
+//            shared ones under a lock: the injector, for what comes from outside and for those of a
+//            full ring that have run, and the overflow, for those of it that have not. A scheduler
+//            takes from its own ring, then a batch from the injector or the overflow, then half of
+//            what another has; every fairness_tick-th pop begins at these or at another's. It may
+//            also ask for the newest of its own, or for a single one from a place that it names.
 //   locked   one ring under a lock: strict first come, first served.
 //   mpmc     one lock-free ring (D. Vyukov's bounded queue) with a cell for every actor.
 //   striped  as many locked rings as schedulers may run at a time: a scheduler pushes to its CPU's
@@ -115,15 +115,23 @@ class run_queue {
   // home_of is where a scheduler pushes to at present: its own ring, or the stripe of its CPU.
   [[nodiscard]] unsigned home_of(unsigned scheduler) const noexcept;
 
-  void push(unsigned home, slot& runnable) noexcept;
+  // push: true: the actor is what pop_newest would give.
+  bool push(unsigned home, slot& runnable) noexcept;
   void push_from_outside(slot& runnable) noexcept;
-  // wanted is what a pop begins with, where the queue is local.
-  enum class wanted : std::uint8_t {
-    any,     // the own ring's oldest, and fairly what others have
-    newest,  // what was pushed to the own ring last, and no look at others while there is any
-    oldest,  // one of the injector or the own ring's oldest, in turns, and no batch
-  };
-  [[nodiscard]] popped pop(unsigned home, std::uint32_t tick, wanted which = wanted::any) noexcept;
+  [[nodiscard]] popped pop(unsigned home, std::uint32_t tick) noexcept;
+
+  // For who prefers the newest; only where push has said that there is one. None moves more than
+  // what it takes, and null: there is none there.
+  [[nodiscard]] slot* pop_newest(unsigned home) noexcept {
+    return local_count_ == 1 ? locals_[home].pop_newest_alone() : locals_[home].pop_newest();
+  }
+  // pop_older takes the own ring's oldest, where there is another than the `newest` ones.
+  [[nodiscard]] slot* pop_older(unsigned home, std::uint32_t newest) noexcept {
+    return locals_[home].size() > newest ? pop_oldest(home) : nullptr;
+  }
+  [[nodiscard]] slot* pop_injector() noexcept { return stripes_[0].ring.pop(); }
+  // pop_in_turn takes one of the overflow, of another scheduler's ring, or the own ring's oldest.
+  [[nodiscard]] slot* pop_in_turn(unsigned home, std::uint32_t turn) noexcept;
 
   // looks_empty: false only if an entry was there at some moment of the call.
   [[nodiscard]] bool looks_empty() const noexcept;
@@ -154,16 +162,20 @@ class run_queue {
   void push_shared(unsigned stripe, slot& runnable) noexcept;
   [[nodiscard]] slot* pop_shared(unsigned stripe, std::uint32_t tick) noexcept;
   [[nodiscard]] slot* pop_striped(unsigned stripe, std::uint32_t tick) noexcept;
-  void push_local(unsigned home, slot& runnable) noexcept;
+  bool push_local(unsigned home, slot& runnable) noexcept;
   void spill(unsigned home, slot& runnable) noexcept;
+  [[nodiscard]] slot* pop_oldest(unsigned home) noexcept {
+    return local_count_ == 1 ? locals_[home].pop_alone() : locals_[home].pop();
+  }
   [[nodiscard]] popped pop_fairly(unsigned home, std::uint32_t turn) noexcept;
-  [[nodiscard]] popped pop_injected(unsigned home) noexcept;
+  [[nodiscard]] popped pop_batch(unsigned home, locked_ring& from) noexcept;
   [[nodiscard]] popped pop_elsewhere(unsigned home) noexcept;
 
   run_queue_kind kind_;
   unsigned stripe_count_;                   // a power of two
   unsigned local_count_;                    // local: one a scheduler; else 0
   std::unique_ptr<padded_ring[]> stripes_;  // locked and the injector are the first
+  locked_ring overflow_;                    // local only
   std::unique_ptr<own_ring[]> locals_;
   std::unique_ptr<std::uint16_t[]> cpu_ranks_;  // striped: the CPUs we may use, counted; constant
   mpmc_ring ring_;
@@ -173,38 +185,31 @@ class run_queue {
   std::mutex grow_lock_;
 };
 
-inline void run_queue::push_local(unsigned home, slot& runnable) noexcept {
-  if (!locals_[home].push(runnable)) [[unlikely]]
-    spill(home, runnable);
+inline bool run_queue::push_local(unsigned home, slot& runnable) noexcept {
+  if (locals_[home].push(runnable)) [[likely]]
+    return true;
+  spill(home, runnable);
+  return false;
 }
 
-inline void run_queue::push(unsigned home, slot& runnable) noexcept {
+inline bool run_queue::push(unsigned home, slot& runnable) noexcept {
   if (kind_ == run_queue_kind::local) [[likely]]
     return push_local(home, runnable);
   push_shared(home, runnable);
+  return false;
 }
 
 // An actor in the ring of a scheduler that computes on must not wait for it while the others are
 // kept busy by their own.
-inline run_queue::popped run_queue::pop(unsigned home, std::uint32_t tick, wanted which) noexcept {
+inline run_queue::popped run_queue::pop(unsigned home, std::uint32_t tick) noexcept {
   if (kind_ != run_queue_kind::local) [[unlikely]]
     return {pop_shared(home, tick)};
-  own_ring& mine = locals_[home];
-  const bool alone = local_count_ == 1;
-  if (which != wanted::any) [[unlikely]] {
-    slot* next = nullptr;
-    if (which == wanted::newest) {
-      next = alone ? mine.pop_newest_alone() : mine.pop_newest();
-    } else if (tick % 2 == 0) {
-      next = stripes_[0].ring.pop();
-    }
-    if (next != nullptr) return {next};
-  } else if (tick % fairness_tick == 0) [[unlikely]] {
+  if (tick % fairness_tick == 0) [[unlikely]] {
     if (const popped found = pop_fairly(home, tick / fairness_tick); found.first != nullptr) {
       return found;
     }
   }
-  if (slot* const next = alone ? mine.pop_alone() : mine.pop()) [[likely]]
+  if (slot* const next = pop_oldest(home)) [[likely]]
     return {next};
   return pop_elsewhere(home);
 }

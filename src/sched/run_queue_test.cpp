@@ -275,18 +275,56 @@ TEST(local_queue, the_newest_comes_first_where_it_is_asked_for) {
     run_queue queue(run_queue_kind::local, schedulers, schedulers, 8);
     queue.reserve(8);
     const auto slots = std::make_unique<slot[]>(4);
-    for (int i = 0; i < 3; ++i) queue.push(0, slots[i]);
-    EXPECT_EQ(queue.pop(0, 1, run_queue::wanted::newest).first, &slots[2]);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(queue.push(0, slots[i]));
+    EXPECT_EQ(queue.pop_newest(0), &slots[2]);
     EXPECT_EQ(queue.pop(0, 1).first, &slots[0]);
-    queue.push(0, slots[3]);
-    EXPECT_EQ(queue.pop(0, 1, run_queue::wanted::newest).first, &slots[3]);
-    EXPECT_EQ(queue.pop(0, 1, run_queue::wanted::newest).first, &slots[1]);
-    EXPECT_EQ(queue.pop(0, 1, run_queue::wanted::newest).first, nullptr);
+    EXPECT_TRUE(queue.push(0, slots[3]));
+    EXPECT_EQ(queue.pop_newest(0), &slots[3]);
+    EXPECT_EQ(queue.pop_newest(0), &slots[1]);
+    EXPECT_EQ(queue.pop_newest(0), nullptr);
     EXPECT_TRUE(queue.looks_empty());
-    queue.push_from_outside(slots[0]);
-    EXPECT_EQ(queue.pop(0, 1, run_queue::wanted::newest).first, &slots[0])
-        << "the injector comes after the ring";
   }
+}
+
+TEST(local_queue, an_older_one_is_taken_only_from_below_the_newest) {
+  run_queue queue(run_queue_kind::local, 1, 1, 8);
+  queue.reserve(8);
+  const auto slots = std::make_unique<slot[]>(3);
+  for (int i = 0; i < 3; ++i) queue.push(0, slots[i]);
+  EXPECT_EQ(queue.pop_older(0, 3), nullptr);
+  EXPECT_EQ(queue.pop_older(0, 2), &slots[0]);
+  EXPECT_EQ(queue.pop_older(0, 2), nullptr);
+}
+
+TEST(local_queue, the_turns_come_to_the_overflow_to_the_rings_of_others_and_to_the_own_oldest) {
+  constexpr int count = 257;
+  run_queue queue(run_queue_kind::local, 2, 2, count + 1);
+  queue.reserve(count + 1);
+  const auto slots = std::make_unique<slot[]>(count + 1);
+  for (int i = 0; i < count; ++i) queue.push(0, slots[i]);
+  queue.push(1, slots[count]);
+  EXPECT_EQ(queue.pop_in_turn(0, 3), &slots[0]) << "of the overflow";
+  EXPECT_EQ(queue.pop_in_turn(0, 4), &slots[count]) << "of the other's ring";
+  EXPECT_EQ(queue.pop_in_turn(0, 5), &slots[128]) << "of the own one";
+  EXPECT_EQ(queue.pop_in_turn(0, 10), &slots[129]) << "where the other has none";
+}
+
+TEST(local_queue,
+     who_has_run_leaves_a_full_ring_for_the_injector_and_who_has_not_for_the_overflow) {
+  constexpr int count = 257;
+  run_queue queue(run_queue_kind::local, 1, 1, count);
+  queue.reserve(count);
+  const auto slots = std::make_unique<slot[]>(count);
+  slots[3].has_started = true;
+  slots[200].has_started = true;
+  for (int i = 0; i < count - 1; ++i) EXPECT_TRUE(queue.push(0, slots[i]));
+  EXPECT_FALSE(queue.push(0, slots[count - 1])) << "it is not in the ring";
+  EXPECT_EQ(queue.pop_injector(), &slots[3]);
+  EXPECT_EQ(queue.pop_injector(), nullptr);
+  EXPECT_EQ(queue.pop_in_turn(0, 0), &slots[0]);
+  int left = 0;
+  while (queue.pop(0, 1).first != nullptr) ++left;
+  EXPECT_EQ(left, count - 2);
 }
 
 // The owner takes the newest and puts it back, through many laps of the positions, while three
@@ -308,8 +346,8 @@ TEST(local_queue, thieves_and_an_owner_that_takes_the_newest_never_hold_the_same
   for (unsigned me = 0; me < threads; ++me) {
     workers.emplace_back([&, me] {
       for (std::uint32_t i = 1; i < laps; ++i) {
-        const auto which = me == 0 ? run_queue::wanted::newest : run_queue::wanted::any;
-        slot* const entry = queue.pop(me, i, which).first;
+        slot* entry = me == 0 ? queue.pop_newest(0) : nullptr;
+        if (entry == nullptr) entry = queue.pop(me, i).first;
         if (entry == nullptr) {
           std::this_thread::yield();
           continue;
@@ -337,7 +375,7 @@ TEST(local_queue, a_ring_that_is_full_gives_its_older_half_away) {
   queue.reserve(count);
   const auto slots = std::make_unique<slot[]>(count);
   for (int i = 0; i < count; ++i) queue.push(0, slots[i]);
-  EXPECT_EQ(queue.pop(1, 1).first, &slots[0]) << "the injector has the oldest";
+  EXPECT_EQ(queue.pop(1, 1).first, &slots[0]) << "the overflow has the oldest";
   EXPECT_EQ(queue.pop(0, 1).first, &slots[128]) << "the ring goes on where they ended";
 }
 

@@ -4,9 +4,8 @@
 //
 // Invariants
 //   1. A fresh event is its thread's last. Who reads from it is fresh, and listed after it.
-//   2. A graph that has had an order keeps it when events are taken away: the order's relations
-//   only
-//      shrink.
+//   2. A graph that has had an order keeps it when events are taken away, for then the relations
+//      that it has to agree with only shrink.
 #pragma once
 
 #include <algorithm>
