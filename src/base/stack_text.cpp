@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <span>
 #include <string>
@@ -69,9 +70,12 @@ void note_symbol(void* argument, std::uintptr_t, const char* name, std::uintptr_
   static_cast<finding*>(argument)->symbol = name;
 }
 
-// The functions at that address: an inlined one before the one it has become part of.
+// The functions at that address: an inlined one before the one it has become part of. One thread
+// at a time: of several that come first each would read all of the debug information.
 std::vector<std::string> functions_at(std::uintptr_t address) {
-  static backtrace_state* const state = backtrace_create_state(nullptr, 1, &ignore, nullptr);
+  static std::mutex lock;  // guards state and what the library keeps there; nothing is taken inside
+  const std::lock_guard guard(lock);
+  static backtrace_state* const state = backtrace_create_state(nullptr, 0, &ignore, nullptr);
   if (state == nullptr) return {};
   finding found;
   backtrace_pcinfo(state, address, &note_function, &ignore, &found);
