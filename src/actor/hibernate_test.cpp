@@ -85,8 +85,10 @@ std::uintptr_t page_of(std::uintptr_t address) {
 
 // Touches so much of the stack beyond the caller's frame; where that begins.
 [[gnu::noinline]] std::uintptr_t call_deeply() {
-  // Not an array: AddressSanitizer would put that elsewhere.
-  auto* const place = static_cast<volatile char*>(__builtin_alloca(deep));
+  // Neither an array nor of a size that the compiler knows: AddressSanitizer would put it
+  // elsewhere.
+  const volatile std::size_t size = deep;
+  auto* const place = static_cast<volatile char*>(__builtin_alloca(size));
   for (std::size_t i = 0; i < deep; i += 512) place[i] = 1;
   return reinterpret_cast<std::uintptr_t>(place);
 }

@@ -2,8 +2,10 @@
 #include "sched/stack_walk.hpp"
 
 #include <cxxabi.h>
+#include <dlfcn.h>
 #include <unwind.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -194,12 +196,23 @@ address address_of(F* function) noexcept {
   return reinterpret_cast<address>(function);
 }
 
+// Where throws begin. A tool that stands before the C++ runtime, as AddressSanitizer does, has
+// functions of these names too, and the runtime's own are the next ones.
+bool is_throw(address function) noexcept {
+  static const std::array<address, 6> all{
+      address_of(&abi::__cxa_throw),
+      address_of(&abi::__cxa_rethrow),
+      address_of(&std::rethrow_exception),
+      reinterpret_cast<address>(dlsym(RTLD_NEXT, "__cxa_throw")),
+      reinterpret_cast<address>(dlsym(RTLD_NEXT, "__cxa_rethrow")),
+      reinterpret_cast<address>(
+          dlsym(RTLD_NEXT, "_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE"))};
+  return function != 0 && std::ranges::find(all, function) != all.end();
+}
+
 role role_of(address function) noexcept {
   if (scheduler::is_beneath_actor(function)) return role::ours;
-  const bool throws = function == address_of(&abi::__cxa_throw) ||
-                      function == address_of(&abi::__cxa_rethrow) ||
-                      function == address_of(&std::rethrow_exception);
-  return throws ? role::throws : role::plain;
+  return is_throw(function) ? role::throws : role::plain;
 }
 
 struct unwinding {
