@@ -57,20 +57,26 @@ class lines {
   std::string read_;
 };
 
-// Sends the crash, and returns when the supervisor has dealt with it: when another actor has the
-// name.
+// Returns when the supervisor has started all that it keeps, or has ended.
+void wait_until_up() {
+  const auto is_up = [] { return smarm::whereis("store") && smarm::whereis("counter"); };
+  while (!is_up() && smarm::whereis("top")) smarm::sleep_for(1ms);
+}
+
+// Sends the crash, and returns when the supervisor has dealt with it.
 void crash_and_wait(const std::string& name) {
   const auto victim = smarm::whereis(name);
   if (!victim) return;
   auto watch = smarm::monitor(*victim);
   smarm::send(*victim, crash{});
   (void)watch.recv();
-  while (!smarm::whereis(name) && smarm::whereis("top")) smarm::sleep_for(1ms);
+  wait_until_up();
 }
 
 // The keyboard is a child too: it is significant, and its end ends the tree.
 void read_commands(smarm::starting& me) {
   me.ready();
+  wait_until_up();  // the others are started after this one
   lines input;
   while (const auto line = input.next()) {
     if (*line == "quit") break;

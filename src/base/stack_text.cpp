@@ -25,6 +25,7 @@
 #include <smarm/exit_reason.hpp>
 
 #include "base/captured_stack.hpp"
+#include "base/raw_mutex.hpp"
 
 #if defined(SMARM_LIBBACKTRACE)
 #include <backtrace.h>
@@ -73,7 +74,9 @@ void note_symbol(void* argument, std::uintptr_t, const char* name, std::uintptr_
 // The functions at that address: an inlined one before the one it has become part of. One thread
 // at a time: of several that come first each would read all of the debug information.
 std::vector<std::string> functions_at(std::uintptr_t address) {
-  static std::mutex lock;  // guards state and what the library keeps there; nothing is taken inside
+  // Guards state and what the library keeps there. No leaf: it allocates. Never held at a park:
+  // this is no actor.
+  static outer_mutex lock;
   const std::lock_guard guard(lock);
   static backtrace_state* const state = backtrace_create_state(nullptr, 0, &ignore, nullptr);
   if (state == nullptr) return {};
