@@ -19,7 +19,6 @@
 #include <smarm/group.hpp>
 #include <smarm/mailbox.hpp>
 
-#include "sched/driver.hpp"
 #include "tests/model/actors.hpp"
 #include "tests/model/exits.hpp"
 #include "tests/model/protocol.hpp"
@@ -29,16 +28,8 @@ namespace {
 
 using under_model::actor;
 using under_model::finish;
+using under_model::settle_in_runtime;
 using under_model::stage;
-
-// What publish_queued publishes in production: whose actor it is.
-void settle_in_runtime(actor& who, std::uint32_t number) {
-  stage::introduce(who, number);
-  under_model::with_box(who);
-  under_model::run_as(&who);
-  who.owner.store(detail::current_runtime(), detail::relaxed);
-  under_model::run_as(nullptr);
-}
 
 // watch_as begins a watch of the actor's, which does not run yet, and returns the members it gets.
 std::vector<pid> watch_as(actor& watcher) {

@@ -10,7 +10,6 @@
 #include <smarm/mailbox.hpp>
 #include <smarm/registry.hpp>
 
-#include "sched/driver.hpp"
 #include "tests/model/actors.hpp"
 #include "tests/model/exits.hpp"
 #include "tests/model/protocol.hpp"
@@ -20,16 +19,8 @@ namespace {
 
 using under_model::actor;
 using under_model::finish;
+using under_model::settle_in_runtime;
 using under_model::stage;
-
-// What publish_queued publishes in production: whose actor it is.
-void settle_in_runtime(actor& who, std::uint32_t number) {
-  stage::introduce(who, number);
-  under_model::with_box(who);
-  under_model::run_as(&who);
-  who.owner.store(detail::current_runtime(), detail::relaxed);
-  under_model::run_as(nullptr);
-}
 
 // registered_names leaves those out who have ended; this does not.
 void expect_nothing_left() {
