@@ -8,9 +8,9 @@
 //      is resumed exactly once.
 //   2. A message of two words travels in registers, so whoever resumes learns who left and why
 //      without looking at thread-local memory.
-//   3. call and ret stay paired: a parked context is resumed by `ret`, since it was left by a call.
-//      A fresh entry, and a resume at somebody's exit, go by a jump. Breaking the pairing costs a
-//      mispredicted return for each frame of the woken call chain.
+//   3. call and ret stay paired within each context: control goes from one to another by a jump
+//      (where landing pads forbid that, by the `ret` of a context that was left by a call).
+//      Breaking the pairing costs a mispredicted return for each frame of the woken call chain.
 //   4. Both kinds of stack walk end at the entry: its caller is marked as the outermost frame for
 //      unwind tables, and its frame pointer is 0.
 // Threads: a context may be resumed on another thread than the one that saved it. Whoever resumes

@@ -1,87 +1,95 @@
-// The switch for x86-64, System V calling convention. context.hpp has the contract.
+// The switch for x86-64, System V calling convention. context.hpp has the contract, and
+// context_inline.hpp the same four moves without a call.
 //
-// The frame of a saved context, from its sp upward (64 bytes):
-//    0  MXCSR (4), x87 control word (2), padding (2)
-//    8  r15     16  r14     24  r13     32  r12     40  rbx     48  rbp     56  return address
+// The frame of a saved context, from its sp upward (24 bytes):
+//    0  MXCSR (4), x87 control word (2), padding (2)     8  rbp     16  where to go on
 //
-// rbp stands next to the return address, so the frame-pointer chain of a parked context is intact:
-// a walker starts at sp + 48. Every saved context has the same frame, so one set of unwind
-// directives is right before and after the line that exchanges rsp.
+// Whoever resumes it jumps there. The other callee-saved registers are not in the frame: what is
+// jumped to either has them on its own stack (smarm_switch, smarm_start) or has told its compiler
+// that they are lost (the inline moves).
+//
+// rbp stands next to an address of code, so the frame-pointer chain of a parked context is intact:
+// a walker starts at sp + 8.
 //
 // Floating-point control is callee-saved by the ABI and so travels with the context. It is saved on
 // each switch, not tracked: the store costs less than a comparison that could mispredict.
 
 #if defined(__x86_64__)
 
-#define FRAME_SIZE 56
-
         .text
 
-// Pushes the frame below the return address. The CFA rule holds for any parked context as well.
-.macro save_context
+// An ordinary frame that keeps the callee-saved registers, and below it that of a saved context
+// which goes on at `1`. The message arrives in rax and rdx.
+.macro save_context save_sp
         pushq   %rbp
-        .cfi_adjust_cfa_offset 8
-        .cfi_rel_offset %rbp, 0
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register %rbp
         pushq   %rbx
-        .cfi_adjust_cfa_offset 8
-        .cfi_rel_offset %rbx, 0
+        .cfi_offset %rbx, -24
         pushq   %r12
-        .cfi_adjust_cfa_offset 8
-        .cfi_rel_offset %r12, 0
+        .cfi_offset %r12, -32
         pushq   %r13
-        .cfi_adjust_cfa_offset 8
-        .cfi_rel_offset %r13, 0
+        .cfi_offset %r13, -40
         pushq   %r14
-        .cfi_adjust_cfa_offset 8
-        .cfi_rel_offset %r14, 0
+        .cfi_offset %r14, -48
         pushq   %r15
-        .cfi_adjust_cfa_offset 8
-        .cfi_rel_offset %r15, 0
+        .cfi_offset %r15, -56
+        leaq    1f(%rip), %rax
+        pushq   %rax
+        pushq   %rbp
         subq    $8, %rsp
-        .cfi_adjust_cfa_offset 8
         stmxcsr (%rsp)
         fnstcw  4(%rsp)
+        movq    %rsp, (\save_sp)
 .endm
 
-// Pops the frame and leaves rsp at the return address.
-.macro restore_context
+// Where a context that save_context made goes on.
+.macro goes_on
+1:
+        endbr64
+        popq    %r15
+        popq    %r14
+        popq    %r13
+        popq    %r12
+        popq    %rbx
+        popq    %rbp
+        .cfi_def_cfa %rsp, 8
+        ret
+.endm
+
+// Goes on with the context saved as \sp; the message is in rax and rdx already. By a jump: calls
+// and returns stay paired within each context (context.hpp). From the line that exchanges rsp the
+// caller's frame can no longer be told from here, so a walk by unwind tables ends.
+.macro resume sp
+        .cfi_remember_state
+        movq    \sp, %rsp
+        .cfi_undefined %rip
         ldmxcsr (%rsp)
         fldcw   4(%rsp)
-        addq    $8, %rsp
-        .cfi_adjust_cfa_offset -8
-        popq    %r15
-        .cfi_adjust_cfa_offset -8
-        .cfi_restore %r15
-        popq    %r14
-        .cfi_adjust_cfa_offset -8
-        .cfi_restore %r14
-        popq    %r13
-        .cfi_adjust_cfa_offset -8
-        .cfi_restore %r13
-        popq    %r12
-        .cfi_adjust_cfa_offset -8
-        .cfi_restore %r12
-        popq    %rbx
-        .cfi_adjust_cfa_offset -8
-        .cfi_restore %rbx
-        popq    %rbp
-        .cfi_adjust_cfa_offset -8
-        .cfi_restore %rbp
+        movq    8(%rsp), %rbp
+        movq    16(%rsp), %rcx
+        addq    $24, %rsp
+        jmpq    *%rcx
+        .cfi_restore_state
 .endm
 
 // Enters \entry on the stack that ends at \top, with the message already in rdi and rsi. The entry
 // finds the address of the end mark where its return address belongs and rsp % 16 == 8, as after a
 // call; a frame pointer of zero ends the other kind of walk.
 .macro enter_fresh top, entry
+        .cfi_remember_state
         movq    \top, %rsp
         .cfi_undefined %rip
         andq    $-16, %rsp
-        ldmxcsr default_mxcsr(%rip)
-        fldcw   default_control_word(%rip)
+        ldmxcsr smarm_fresh_control(%rip)
+        fldcw   4+smarm_fresh_control(%rip)
         xorl    %ebp, %ebp
         leaq    smarm_stack_end(%rip), %rax
         pushq   %rax
         jmpq    *\entry
+        .cfi_restore_state
 .endm
 
 // switch_message smarm_switch(void** save_sp rdi, void* to_sp rsi, void* from rdx, what rcx)
@@ -91,13 +99,11 @@
 smarm_switch:
         .cfi_startproc
         endbr64
-        save_context
-        movq    %rsp, (%rdi)
-        movq    %rsi, %rsp
+        save_context %rdi
         movq    %rdx, %rax
         movq    %rcx, %rdx
-        restore_context
-        ret
+        resume  %rsi
+        goes_on
         .cfi_endproc
         .size   smarm_switch, . - smarm_switch
 
@@ -108,12 +114,12 @@ smarm_switch:
 smarm_start:
         .cfi_startproc
         endbr64
-        save_context
-        movq    %rsp, (%rdi)
+        save_context %rdi
         movq    %rcx, %rdi
         movq    %rsi, %rcx
         movq    %r8, %rsi
         enter_fresh %rcx, %rdx
+        goes_on
         .cfi_endproc
         .size   smarm_start, . - smarm_start
 
@@ -124,21 +130,8 @@ smarm_start:
 smarm_leave:
         .cfi_startproc
         endbr64
-        movq    %rdi, %rsp
-        .cfi_adjust_cfa_offset FRAME_SIZE
-        .cfi_rel_offset %rbp, 48
-        .cfi_rel_offset %rbx, 40
-        .cfi_rel_offset %r12, 32
-        .cfi_rel_offset %r13, 24
-        .cfi_rel_offset %r14, 16
-        .cfi_rel_offset %r15, 8
         movq    %rsi, %rax
-        restore_context
-        // A jump: the return predictor holds the abandoned call chain, and `ret` would follow it.
-        popq    %rcx
-        .cfi_adjust_cfa_offset -8
-        .cfi_register %rip, %rcx
-        jmpq    *%rcx
+        resume  %rdi
         .cfi_endproc
         .size   smarm_leave, . - smarm_leave
 
@@ -159,6 +152,8 @@ smarm_leave_start:
 
 // The "caller" of every entry: the outermost frame. A walker looks up return address - 1, hence the
 // nop before the label. An entry that returns has broken its contract and traps here.
+        .globl  smarm_stack_end
+        .hidden smarm_stack_end
         .type   smarm_stack_bottom, @function
         .p2align 4
 smarm_stack_bottom:
@@ -170,12 +165,18 @@ smarm_stack_end:
         .cfi_endproc
         .size   smarm_stack_bottom, . - smarm_stack_bottom
 
+// MXCSR: round to nearest, all exceptions masked, no flush to zero; the x87 control word: likewise,
+// extended precision.
         .section .rodata
+        .globl  smarm_fresh_control
+        .hidden smarm_fresh_control
+        .type   smarm_fresh_control, @object
         .p2align 3
-default_mxcsr:
-        .long   0x1F80          // round to nearest, all exceptions masked, no flush to zero
-default_control_word:
-        .short  0x037F          // round to nearest, extended precision, all exceptions masked
+smarm_fresh_control:
+        .long   0x1F80
+        .short  0x037F
+        .short  0
+        .size   smarm_fresh_control, . - smarm_fresh_control
 
 #endif
 

@@ -19,7 +19,7 @@
 #include <cstdint>
 
 #include "base/assert.hpp"
-#include "fiber/context.hpp"
+#include "fiber/context_inline.hpp"
 #include "fiber/current.hpp"
 #include "fiber/sanitizer.hpp"
 #include "fiber/stack.hpp"
@@ -94,40 +94,44 @@ switch_message start_fiber(fiber& from, fiber& to, fiber_entry entry, void* mess
 
 // switch_fiber parks `from`, which runs here, and resumes the parked `to` with the message. Returns
 // when somebody resumes `from`, with that one's message.
-inline switch_message switch_fiber(fiber& from, fiber& to, void* message_from,
-                                   std::uintptr_t what) noexcept {
+[[gnu::always_inline]] inline switch_message switch_fiber(fiber& from, fiber& to,
+                                                          void* message_from,
+                                                          std::uintptr_t what) noexcept {
   save_thread_words(from);
-  const switch_message message = smarm_switch(&from.sp, to.sp, message_from, what);
+  const switch_message message = switch_inline(&from.sp, to.sp, message_from, what);
   restore_thread_words(from);
   return message;
 }
 
 // start_fiber parks `from`, which runs here, and runs entry(message_from, what) on the stack of
 // `to`, which must not have run. Returns as switch_fiber.
-inline switch_message start_fiber(fiber& from, fiber& to, fiber_entry entry, void* message_from,
-                                  std::uintptr_t what) noexcept {
+[[gnu::always_inline]] inline switch_message start_fiber(fiber& from, fiber& to, fiber_entry entry,
+                                                         void* message_from,
+                                                         std::uintptr_t what) noexcept {
   save_thread_words(from);
   *current_thread().errno_location = 0;
-  const switch_message message = smarm_start(&from.sp, to.stack.top(), entry, message_from, what);
+  const switch_message message = start_inline(&from.sp, to.stack.top(), entry, message_from, what);
   restore_thread_words(from);
   return message;
 }
 
 // leave_fiber ends `from`, which runs here, and resumes the parked `to` with the message. The stack
 // of `from` is free as soon as `to` runs, on this thread.
-[[noreturn]] inline void leave_fiber([[maybe_unused]] fiber& from, fiber& to, void* message_from,
-                                     std::uintptr_t what) noexcept {
+[[noreturn, gnu::always_inline]] inline void leave_fiber([[maybe_unused]] fiber& from, fiber& to,
+                                                         void* message_from,
+                                                         std::uintptr_t what) noexcept {
   check_leaving();
-  smarm_leave(to.sp, message_from, what);
+  leave_inline(to.sp, message_from, what);
 }
 
 // leave_and_start_fiber ends `from`, which runs here, and runs entry(message_from, what) on the
 // stack of `to`, which must not have run and may have been given the very stack of `from`.
-[[noreturn]] inline void leave_and_start_fiber([[maybe_unused]] fiber& from, fiber& to,
-                                               fiber_entry entry, void* message_from,
-                                               std::uintptr_t what) noexcept {
+[[noreturn, gnu::always_inline]] inline void leave_and_start_fiber([[maybe_unused]] fiber& from,
+                                                                   fiber& to, fiber_entry entry,
+                                                                   void* message_from,
+                                                                   std::uintptr_t what) noexcept {
   check_leaving();
-  smarm_leave_start(to.stack.top(), entry, message_from, what);
+  leave_start_inline(to.stack.top(), entry, message_from, what);
 }
 
 #endif

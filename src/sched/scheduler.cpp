@@ -204,6 +204,24 @@ void scheduler::end_unstarted(slot& queued, exit_reason why) noexcept {
   publish_end(queued);
 }
 
+// Without a call: who goes on next would find it among its own returns (fiber/context_inline.hpp).
+[[gnu::always_inline]] inline void scheduler::leave_ended(slot& self) noexcept {
+  self.has_started = false;
+  slot* donor = &self;
+#if defined(SMARM_ADDRESS_SANITIZER) || defined(SMARM_THREAD_SANITIZER)
+  donor = nullptr;  // they want every fiber to have a stack of its own
+#endif
+  slot* const next = pick_startable(donor);
+  constexpr auto what = static_cast<std::uintptr_t>(leaving::ended);
+  if (next == nullptr) {
+    current_thread().running = nullptr;
+    leave_fiber(self.context, idle_, &self, what);
+  }
+  set_running(*next);
+  if (next->has_started) leave_fiber(self.context, next->context, &self, what);
+  leave_and_start_fiber(self.context, next->context, &actor_main, &self, what);
+}
+
 void scheduler::actor_main(void* from, std::uintptr_t what) noexcept {
   scheduler* here = current();
   here->finish_previous({from, what});
@@ -219,23 +237,6 @@ void scheduler::actor_main(void* from, std::uintptr_t what) noexcept {
   // PARKS: the body has, so the scheduler is looked up anew.
   publish_end(self);
   current()->leave_ended(self);
-}
-
-void scheduler::leave_ended(slot& self) noexcept {
-  self.has_started = false;
-  slot* donor = &self;
-#if defined(SMARM_ADDRESS_SANITIZER) || defined(SMARM_THREAD_SANITIZER)
-  donor = nullptr;  // they want every fiber to have a stack of its own
-#endif
-  slot* const next = pick_startable(donor);
-  constexpr auto what = static_cast<std::uintptr_t>(leaving::ended);
-  if (next == nullptr) {
-    current_thread().running = nullptr;
-    leave_fiber(self.context, idle_, &self, what);
-  }
-  set_running(*next);
-  if (next->has_started) leave_fiber(self.context, next->context, &self, what);
-  leave_and_start_fiber(self.context, next->context, &actor_main, &self, what);
 }
 
 // ---- the idle context ------------------------------------------------------------------------

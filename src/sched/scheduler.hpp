@@ -119,7 +119,7 @@ class scheduler final : public picker {
   static void publish_end(slot& self) noexcept;
   static void bury(slot& self) noexcept;
   static void drop_wait_timer(slot& self) noexcept;
-  [[noreturn]] void leave_ended(slot& self) noexcept;
+  [[noreturn]] inline void leave_ended(slot& self) noexcept;
 
   runtime_core& core_;
   fiber idle_;
