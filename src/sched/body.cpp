@@ -13,6 +13,7 @@
 #include "fiber/block_pool.hpp"
 #include "fiber/stack.hpp"
 #include "sched/lookup.hpp"
+#include "sched/park_here.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/slot_table.hpp"
@@ -188,7 +189,7 @@ bool body_wait(actor_body& body, deadline when) {
       header.cell.compare_exchange_strong(awaited, join_cell::open, relaxed, relaxed);
     }
   } at_the_end{header};
-  park(header.joiner, wait_reason::join, when);
+  park_here(header.joiner, wait_reason::join, when);
   return header.cell.load(acquire) == join_cell::ended;  // pairs with end: the result is visible
 }
 

@@ -1,5 +1,5 @@
-// The waits of wait.hpp and what the running actor asks of its scheduler: the one place that
-// switches away from a running actor.
+// The waits of wait.hpp, with what park_here.hpp seldom needs, and what the running actor asks of
+// its scheduler.
 #include <new>
 #include <thread>
 
@@ -13,6 +13,7 @@
 #include "sched/body.hpp"
 #include "sched/exit_hook_list.hpp"
 #include "sched/lookup.hpp"
+#include "sched/park_here.hpp"
 #include "sched/runtime_core.hpp"
 #include "sched/scheduler.hpp"
 #include "sched/stop.hpp"
@@ -22,26 +23,7 @@
 
 namespace smarm::detail {
 
-// wait_access opens wakers to the scheduler's side.
-struct wait_access {
-  // SAFETY: the lowest bit marks a thread_parker; slots and parkers are aligned.
-  [[nodiscard]] static bool is_thread(const waker& wait) noexcept {
-    return (wait.target_ & 1) != 0;
-  }
-  [[nodiscard]] static thread_parker& thread_of(const waker& wait) noexcept {
-    return *reinterpret_cast<thread_parker*>(wait.target_ & ~std::uintptr_t{1});
-  }
-  [[nodiscard]] static slot& slot_of(const waker& wait) noexcept {
-    return *reinterpret_cast<slot*>(wait.target_);  // SAFETY: as above
-  }
-  [[nodiscard]] static std::uint64_t ticket_of(const waker& wait) noexcept { return wait.ticket_; }
-};
-
 namespace {
-
-// is_unwinding tells whether the running actor has an exception in flight: then a stop must not
-// start another.
-bool is_unwinding() noexcept { return current_thread().exceptions->uncaught != 0; }
 
 // deliver ends the wait of an actor and makes it runnable.
 [[gnu::always_inline]] inline void deliver(slot& target, std::uint64_t ticket, bool last) noexcept {
@@ -89,63 +71,6 @@ class wait_shield {
   slot& self_;
 };
 
-// The actor's own timer, made at its first wait with a deadline; null: there is no memory.
-standing_timer* timer_of(slot& self, const waker& wait) noexcept {
-  if (self.wait_timer == nullptr) [[unlikely]] {
-    try {
-      self.wait_timer = ::new (pool_allocate(sizeof(standing_timer))) standing_timer(wait);
-    } catch (const std::bad_alloc&) {
-      return nullptr;
-    }
-  }
-  return self.wait_timer;
-}
-
-// A wait that has run out does not park behind a full queue; but a loop of such waits must not keep
-// everybody from what it waits for.
-wait_outcome expired() noexcept {
-  if (scheduler::current()->note_expired_wait()) scheduler::yield_running();
-  return wait_outcome::timed_out;
-}
-
-// Parks by a timer on the stack, where there was no memory for the actor's own.
-[[gnu::cold, gnu::noinline]] wait_outcome park_by_alarm(const waker& wait,
-                                                        deadline until) noexcept {
-  if (until.has_passed()) return expired();
-  timers& wheel = scheduler::current()->core().work().timers;
-  timer alarm(until.ns(), wait);
-  if (wheel.insert(alarm)) scheduler::current()->note_deadline();
-  scheduler::park_running();
-  return wheel.cancel(alarm) ? wait_outcome::woken : wait_outcome::timed_out;
-}
-
-// Parks the running actor until it is woken, or until the deadline. One switch for both, so that
-// the return behind it is from the same place for those who have a deadline and who have none.
-[[gnu::always_inline]] inline wait_outcome park_actor(slot& self, const waker& wait,
-                                                      wait_reason reason, deadline until) noexcept {
-  self.reason = reason;
-  standing_timer* own = nullptr;
-  if (!until.is_never()) {
-    own = timer_of(self, wait);
-    if (own == nullptr) [[unlikely]]
-      return park_by_alarm(wait, until);
-    // Where it fires in time anyhow nobody has to look at the clock, which costs as much as a
-    // switch; if the deadline has passed it fires at once.
-    if (!own->fires_by(until.ns()) && until.has_passed()) return expired();
-    scheduler& here = *scheduler::current();
-    if (here.core().work().timers.want(*own, wait, until.ns())) here.note_deadline();
-  }
-  scheduler::park_running();
-  return own != nullptr && own->has_fired(wait) ? wait_outcome::timed_out : wait_outcome::woken;
-}
-
-// park_actor for those whom no stop may wake.
-[[gnu::noinline]] wait_outcome park_shielded(slot& self, const waker& wait, wait_reason reason,
-                                             deadline until) noexcept {
-  const wait_shield shield(self);
-  return park_actor(self, wait, reason, until);
-}
-
 }  // namespace
 
 void waker::wake() const noexcept { deliver(*this, false); }
@@ -163,21 +88,44 @@ waker begin_wait() noexcept {
 }
 
 wait_outcome park(const waker& wait, wait_reason reason, deadline until) {
-  if (wait_access::is_thread(wait)) [[unlikely]] {
-    const auto ticket = static_cast<std::uint32_t>(wait_access::ticket_of(wait));
-    return wait_access::thread_of(wait).park(ticket, until.ns()) ? wait_outcome::woken
-                                                                 : wait_outcome::timed_out;
+  return park_here(wait, reason, until);
+}
+
+wait_outcome park_thread(const waker& wait, deadline until) {
+  const auto ticket = static_cast<std::uint32_t>(wait_access::ticket_of(wait));
+  return wait_access::thread_of(wait).park(ticket, until.ns()) ? wait_outcome::woken
+                                                               : wait_outcome::timed_out;
+}
+
+wait_outcome park_shielded(slot& self, const waker& wait, wait_reason reason,
+                           deadline until) noexcept {
+  const wait_shield shield(self);
+  return park_actor(self, wait, reason, until);
+}
+
+standing_timer* make_timer(slot& self, const waker& wait) noexcept {
+  try {
+    self.wait_timer = ::new (pool_allocate(sizeof(standing_timer))) standing_timer(wait);
+    return self.wait_timer;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
   }
-  slot& self = wait_access::slot_of(wait);
-  SMARM_ASSERT(scheduler::current_slot() == &self, "an actor parks on its own wait", self.index);
-  if (is_unwinding()) [[unlikely]]
-    return park_shielded(self, wait, reason, until);
-  if (self.state.stop_is_pending()) [[unlikely]]
-    throw_stop();
-  const wait_outcome outcome = park_actor(self, wait, reason, until);
-  if (self.state.stop_is_pending()) [[unlikely]]
-    throw_stop();
-  return outcome;
+}
+
+wait_outcome park_by_alarm(const waker& wait, deadline until) noexcept {
+  if (until.has_passed()) return park_expired();
+  timers& wheel = scheduler::current()->core().work().timers;
+  timer alarm(until.ns(), wait);
+  if (wheel.insert(alarm)) scheduler::current()->note_deadline();
+  scheduler::park_running();
+  return wheel.cancel(alarm) ? wait_outcome::woken : wait_outcome::timed_out;
+}
+
+// A wait that has run out does not park behind a full queue; but a loop of such waits must not keep
+// everybody from what it waits for.
+wait_outcome park_expired() noexcept {
+  if (scheduler::current()->note_expired_wait()) scheduler::yield_running();
+  return wait_outcome::timed_out;
 }
 
 wait_outcome park_through_stop(const waker& wait, wait_reason reason, deadline until) noexcept {
@@ -244,7 +192,7 @@ void sleep_until(deadline when) {
     return;
   }
   detail::stop_point();
-  (void)detail::park(detail::begin_wait(), detail::wait_reason::sleep, when);
+  (void)detail::park_here(detail::begin_wait(), detail::wait_reason::sleep, when);
 }
 
 std::expected<void, no_such_actor> request_stop(pid who) noexcept {

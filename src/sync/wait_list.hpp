@@ -18,6 +18,7 @@
 
 #include "base/assert.hpp"
 #include "base/intrusive_list.hpp"
+#include "sched/park_here.hpp"
 #include "sched/wait.hpp"
 #include "sched/wait_reason.hpp"
 
@@ -80,9 +81,10 @@ class wait_list {
 // park_or parks, and calls on_stop before the exception of a stop goes on its way. A handler and no
 // scope guard, because on_stop is for that case alone.
 template <class OnStop>
-wait_outcome park_or(const waker& wait, wait_reason reason, deadline until, OnStop on_stop) {
+[[gnu::always_inline]] inline wait_outcome park_or(const waker& wait, wait_reason reason,
+                                                   deadline until, OnStop on_stop) {
   try {
-    return park(wait, reason, until);
+    return park_here(wait, reason, until);
   } catch (...) {
     on_stop();
     throw;
