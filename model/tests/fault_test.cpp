@@ -19,6 +19,8 @@ struct planted_fault {
 const std::vector<planted_fault> faults{
     {model::fault::no_sequential_order, "no_sequential_order", "L03"},
     {model::fault::no_fence_order, "no_fence_order", "L04"},
+    {model::fault::light_orders_light, "light_orders_light", "A05"},
+    {model::fault::heavy_is_sequential, "heavy_is_sequential", "A01"},
     {model::fault::no_order_by_fences, "no_order_by_fences", "L04"},
     {model::fault::sequential_fence_syncs, "sequential_fence_syncs", "L46"},
     {model::fault::release_sequence_2011, "release_sequence_2011", "L22"},
@@ -52,7 +54,13 @@ class planting {
 };
 
 const litmus::program& program_named(const std::string& id) {
-  static const auto all = litmus::read(std::string{MODEL_TEST_FOLDER} + "/litmus.txt");
+  static const auto all = [] {
+    const std::string folder = MODEL_TEST_FOLDER;
+    auto both = litmus::read(folder + "/litmus.txt");
+    for (litmus::program& p : litmus::read(folder + "/asymmetric.txt"))
+      both.push_back(std::move(p));
+    return both;
+  }();
   for (const litmus::program& p : all)
     if (p.id == id) return p;
   ADD_FAILURE() << "no program " << id;

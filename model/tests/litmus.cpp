@@ -126,6 +126,8 @@ class runner {
   void step(const statement& s) {
     const std::vector<std::string>& w = s.words;
     const std::string& what = w[0];
+    if (what == "F" && w[1] == "light") return model::fence_light();
+    if (what == "F" && w[1] == "heavy") return model::fence_heavy();
     if (what == "F") return model::fence(order_of(w[1]));
     if (what == "NW" || what == "NR") return plain_step(s);
     model::atomic<std::int64_t>& x = *shared_.atomics.at(w[1]);

@@ -6,6 +6,7 @@
 //   r = ADD x 1 ar            fetch_add               r = XCHG x 5 ar   exchange
 //   r = CAS x 0 1 ar acq      r is the value found    r = CASW ...      weak: r is ok or no and the
 //   value F sc                      fence                   IF r == 1 { ... }
+//   F light, F heavy          asymmetric fence
 // Values are integers or registers. An outcome is the registers of each thread in the order of
 // their first mention, then the final value of each location of `finals`; "-" is a register never
 // written.

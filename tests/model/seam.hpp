@@ -27,6 +27,13 @@ inline void fence(std::memory_order order,
   model::fence(order, where);
 }
 
+inline void fence_light(std::source_location where = std::source_location::current()) noexcept {
+  model::fence_light(where);
+}
+inline void fence_heavy(std::source_location where = std::source_location::current()) noexcept {
+  model::fence_heavy(where);
+}
+
 // pause is in loops without a bound: the checker waits there until what the loop has read changes.
 inline void pause(std::source_location where = std::source_location::current()) noexcept {
   model::pause(where);

@@ -10,6 +10,8 @@ enum class fault : std::uint8_t {
   none,
   no_sequential_order,     // seq_cst is taken for acq_rel
   no_fence_order,          // a seq_cst fence is taken for an acq_rel one
+  light_orders_light,      // a light fence is taken for a seq_cst one
+  heavy_is_sequential,     // a heavy fence is taken for a seq_cst one
   no_order_by_fences,      // a fresh access that is not seq_cst breaks no order that fences make
   sequential_fence_syncs,  // a seq_cst fence synchronises with every earlier one
   release_sequence_2011,   // a later plain store of the same thread continues a release sequence

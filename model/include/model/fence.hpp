@@ -8,20 +8,39 @@
 
 namespace model {
 
-// fence is std::atomic_thread_fence.
-inline void fence(std::memory_order o,
-                  std::source_location where = std::source_location::current()) {
+namespace detail {
+
+inline void perform_fence(order strength, const std::source_location& where) {
   engine* e = engine::current();
   if (e == nullptr) return;
   engine::system_scope scope{e};
   access a;
   a.kind = event_kind::fence;
-  a.success = to_order(o);
+  a.success = strength;
   a.site = sites.intern(where, "fence", a.success, a.success, false);
   site& s = sites.at(a.site);
   ++s.hits;
-  if (a.success == order::relaxed || !detail::apply_mutation(a, s)) return;
+  if (a.success == order::relaxed || !apply_mutation(a, s)) return;
   e->perform(a);
+}
+
+}  // namespace detail
+
+// fence is std::atomic_thread_fence.
+inline void fence(std::memory_order o,
+                  std::source_location where = std::source_location::current()) {
+  detail::perform_fence(to_order(o), where);
+}
+
+// fence_light and fence_heavy are the two sides of an asymmetric fence, as C++ proposal P1202 has
+// it: a light one is ordered with the heavy ones of other threads as two seq_cst fences would be,
+// and with nothing else; by itself it neither acquires nor releases. A heavy one is a seq_cst fence
+// too.
+inline void fence_light(std::source_location where = std::source_location::current()) {
+  detail::perform_fence(order::light, where);
+}
+inline void fence_heavy(std::source_location where = std::source_location::current()) {
+  detail::perform_fence(order::heavy, where);
 }
 
 // pause marks the end of a round in a loop that waits, without bound, for another thread.

@@ -93,7 +93,7 @@ class graph {
       added.previous = last;
       last = e.id.index;
     }
-    sequential_ += e.strength == order::seq_cst;
+    sequential_ += is_sequential(e.strength);
     sequential_fences_ += is_sequential_fence(e);
     return added;
   }
@@ -122,7 +122,7 @@ class graph {
       while (!events.empty() && !keep(events.back().stamp, events.back())) {
         const event& e = events.back();
         if (e.location != no_location) locations_[e.location].last[e.id.thread] = e.previous;
-        sequential_ -= e.strength == order::seq_cst;
+        sequential_ -= is_sequential(e.strength);
         sequential_fences_ -= is_sequential_fence(e);
         events.pop_back();
       }
@@ -148,14 +148,14 @@ class graph {
 
   // strengthen changes an event's order when the value it reads decides about it.
   void strengthen(event& e, order strength) {
-    sequential_ -= e.strength == order::seq_cst;
-    sequential_ += strength == order::seq_cst;
+    sequential_ -= is_sequential(e.strength);
+    sequential_ += is_sequential(strength);
     e.strength = strength;
   }
 
  private:
   [[nodiscard]] static bool is_sequential_fence(const event& e) {
-    return e.kind == event_kind::fence && e.strength == order::seq_cst;
+    return e.kind == event_kind::fence && is_sequential(e.strength);
   }
 
   void unlink_write(const event& e) {

@@ -6,6 +6,11 @@
 // step of the partial order from each seq_cst event, then a search for a cycle among those only. An
 // update is one event here.
 //
+// Of two asymmetric fences, or one and anything else, the light one has an order only with the
+// heavy ones: steps between it and others are left out. (A kernel's barrier gives more: where a
+// light fence precedes a heavy one, the seq_cst events before the light one do so as well. So this
+// allows more than can happen, and what passes holds.)
+//
 // A search asks after every event, of a graph that had such an order before it. Then a cycle has to
 // leave a fresh event, which most cannot: nothing happens after it, and if it writes or reads the
 // newest value there is no later write to point to. And where there are no seq_cst fences, a cycle
@@ -35,7 +40,14 @@ class sequential_order_of {
   [[nodiscard]] bool exists(graph& g) {
     collect(g);
     steps_.assign(members_.size(), set{});
-    for (std::size_t a = 0; a < members_.size(); ++a) steps_[a] = step_from(g, members_[a], a);
+    for (std::size_t a = 0; a < members_.size(); ++a) {
+      steps_[a] = step_from(g, members_[a], a);
+      if (light_[a]) {
+        steps_[a] &= heavy_;
+      } else if (!heavy_[a]) {
+        steps_[a] &= ~light_;
+      }
+    }
     return acyclic();
   }
 
@@ -64,10 +76,15 @@ class sequential_order_of {
   void collect(graph& g) {
     members_.clear();
     fences_.reset();
+    light_.reset();
+    heavy_.reset();
     for (std::size_t t = 0; t < threads_max; ++t)
       for (const event& e : g.of(t))
-        if (e.strength == order::seq_cst) {
-          if (e.kind == event_kind::fence) fences_.set(members_.size());
+        if (is_sequential(e.strength)) {
+          const std::size_t m = members_.size();
+          if (e.kind == event_kind::fence) fences_.set(m);
+          if (e.strength == order::light && !is_planted(fault::light_orders_light)) light_.set(m);
+          if (e.strength == order::heavy && !is_planted(fault::heavy_is_sequential)) heavy_.set(m);
           members_.push_back(e.id);
         }
     for (std::size_t t = 0; t < threads_max; ++t) {
@@ -194,6 +211,8 @@ class sequential_order_of {
 
   std::vector<event_id> members_;
   set fences_;
+  set light_;
+  set heavy_;
   std::vector<set> steps_;
   std::array<std::vector<set>, threads_max> after_;
   std::array<std::vector<set>, threads_max> suffix_;

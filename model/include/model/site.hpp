@@ -27,6 +27,7 @@ enum class mutation : std::uint8_t {
   acquire,
   release,
   acq_rel,
+  seq_cst,       // for a heavy fence
   fail_relaxed,  // the failure order of a cas
   fail_acquire,
   drop,   // a fence, a wake or an unlock is not there
@@ -35,9 +36,9 @@ enum class mutation : std::uint8_t {
   loose,  // a cas succeeds whatever it finds
 };
 
-inline constexpr std::array mutation_names{"none",    "relaxed",      "acquire",      "release",
-                                           "acq_rel", "fail_relaxed", "fail_acquire", "drop",
-                                           "skip",    "split",        "loose"};
+inline constexpr std::array mutation_names{"none",    "relaxed", "acquire",      "release",
+                                           "acq_rel", "seq_cst", "fail_relaxed", "fail_acquire",
+                                           "drop",    "skip",    "split",        "loose"};
 
 struct site {
   const char* file = "";
@@ -167,6 +168,7 @@ inline site_table sites;
   const bool is_cas = what.starts_with("compare_exchange");
   const bool is_update = what == "exchange" || what.starts_with("fetch_");
   if (what == "fence") {
+    if (s.strength == order::heavy) return {mutation::seq_cst};
     if (s.strength == order::seq_cst) return {mutation::acq_rel};
     if (s.strength == order::acq_rel) return {mutation::acquire, mutation::release};
     return {mutation::drop};

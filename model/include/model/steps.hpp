@@ -114,15 +114,15 @@ inline void settle(const graph& g, event& e, const access& a) {
       publish(g, e);
       break;
     case event_kind::fence:
-      if (is_planted(fault::sequential_fence_syncs) && e.strength == order::seq_cst)
+      if (is_planted(fault::sequential_fence_syncs) && is_sequential(e.strength))
         for (std::size_t t = 0; t < threads_max; ++t)
           for (const event& other : g.of(t))
-            if (other.kind == event_kind::fence && other.strength == order::seq_cst)
+            if (other.kind == event_kind::fence && is_sequential(other.strength))
               e.before.join(other.before);
       if (acquires(e.strength) && !is_planted(fault::acquire_fence_ignored))
         e.before.join(e.acquirable);
       if (releases(e.strength) && !is_planted(fault::release_fence_ignored)) e.released = e.before;
-      if (e.strength == order::seq_cst && is_planted(fault::no_fence_order))
+      if (is_sequential(e.strength) && is_planted(fault::no_fence_order))
         e.strength = order::acq_rel;
       break;
     case event_kind::join:

@@ -25,6 +25,9 @@ namespace detail {
     case mutation::acq_rel:
       a.success = order::acq_rel;
       break;
+    case mutation::seq_cst:
+      a.success = order::seq_cst;
+      break;
     case mutation::fail_relaxed:
       a.failure = order::relaxed;
       break;

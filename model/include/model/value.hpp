@@ -46,8 +46,18 @@ template <storable T>
   return object;
 }
 
-// The strength of an access. `plain` is a non-atomic access that takes part in the graph.
-enum class order : std::uint8_t { plain, relaxed, acquire, release, acq_rel, seq_cst };
+// The strength of an access. `plain` is a non-atomic access that takes part in the graph; `light`
+// and `heavy` are the two sides of an asymmetric fence (fence.hpp).
+enum class order : std::uint8_t {
+  plain,
+  relaxed,
+  light,
+  acquire,
+  release,
+  acq_rel,
+  seq_cst,
+  heavy
+};
 
 [[nodiscard]] constexpr order to_order(std::memory_order from) noexcept {
   switch (from) {
@@ -71,8 +81,14 @@ enum class order : std::uint8_t { plain, relaxed, acquire, release, acq_rel, seq
 }
 [[nodiscard]] constexpr bool releases(order o) noexcept { return o >= order::release; }
 
+// is_sequential: such events have a place in the one order of sc.hpp.
+[[nodiscard]] constexpr bool is_sequential(order o) noexcept {
+  return o >= order::seq_cst || o == order::light;
+}
+
 [[nodiscard]] constexpr const char* name_of(order o) noexcept {
-  constexpr std::array names{"plain", "relaxed", "acquire", "release", "acq_rel", "seq_cst"};
+  constexpr std::array names{"plain",   "relaxed", "light",   "acquire",
+                             "release", "acq_rel", "seq_cst", "heavy"};
   return names[static_cast<std::size_t>(o)];
 }
 
