@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <thread>
 
+#include "base/asymmetric_fence.hpp"
 #include "base/clock.hpp"
 
 namespace smarm::detail {
@@ -58,6 +59,41 @@ TEST(fence, keeps_two_threads_from_both_missing_the_others_store) {
     both_missed += seen_right != round && seen_left.value.load(relaxed) != round ? 1 : 0;
   }
   other.join();
+  EXPECT_EQ(both_missed, 0);
+}
+
+// The same story by an asymmetric fence; the light side goes on alone between two heavy ones.
+TEST(asymmetric_fence, of_a_light_and_a_heavy_one_one_side_sees_the_other) {
+  prepare_asymmetric_fences();
+  constexpr int rounds = 20'000;
+  alignas(64) atomic<int> mine{0};
+  alignas(64) atomic<int> theirs{0};
+  // What the light side saw of the other in each of its rounds, published behind the round.
+  std::vector<atomic<int>> seen(rounds + 1);
+  atomic<int> light_round{0};
+  atomic<bool> over{false};
+  std::thread light([&] {
+    for (int round = 1; !over.load(relaxed) && round <= rounds; ++round) {
+      mine.store(round, relaxed);
+      fence_light();
+      seen[static_cast<std::size_t>(round)].store(theirs.load(relaxed), relaxed);
+      light_round.store(round, release);
+    }
+  });
+  int both_missed = 0;
+  int heavies = 0;
+  while (light_round.load(acquire) < rounds) {
+    theirs.store(++heavies, relaxed);
+    fence_heavy();
+    const int last = mine.load(relaxed);
+    // A round that this side has not seen came later, so it saw what was written here.
+    if (last == rounds) break;
+    while (light_round.load(acquire) <= last) pause();
+    both_missed += seen[static_cast<std::size_t>(last + 1)].load(relaxed) < heavies ? 1 : 0;
+  }
+  over.store(true, relaxed);
+  light.join();
+  EXPECT_GT(heavies, 0);
   EXPECT_EQ(both_missed, 0);
 }
 

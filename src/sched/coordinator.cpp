@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/assert.hpp"
+#include "base/asymmetric_fence.hpp"
 #include "base/perturb.hpp"
 
 namespace smarm::detail {
@@ -155,8 +156,9 @@ bool coordinator::take_keeper(unsigned self, std::int64_t deadline_ns) noexcept 
 bool coordinator::take_watcher(unsigned self) noexcept {
   perturb(perturb_point::watcher);
   std::uint32_t nobody = 0;
-  // relaxed: the role guards no data; liveness rests on the fences of leave_watcher.
-  return watcher_.compare_exchange_strong(nobody, self + 1, relaxed, relaxed) || nobody == self + 1;
+  // acquire: pairs with leave_watcher and retire_watcher: thieves come one after the other. relaxed
+  // where it fails: liveness rests on their fences.
+  return watcher_.compare_exchange_strong(nobody, self + 1, acquire, relaxed) || nobody == self + 1;
 }
 
 void coordinator::leave_keeper(unsigned self) noexcept {
@@ -170,10 +172,21 @@ void coordinator::leave_keeper(unsigned self) noexcept {
 void coordinator::leave_watcher(unsigned self) noexcept {
   if (watcher_.load(relaxed) != self + 1) return;  // relaxed: nobody else writes our number
   perturb(perturb_point::watcher);
-  watcher_.store(0, relaxed);  // relaxed: ordered by the fence
-  // Pairs with the fence behind a filled run-next: here W(watcher) F R(run-next), there
-  // W(run-next) F R(watcher). Without it a run-next might be left to a watcher that has gone.
+  // release: pairs with take_watcher: the next one steals after this one (sched/run_next.hpp).
+  watcher_.store(0, release);
+  // Here W(watcher) F R(census, in hand_on), elsewhere, where somebody begins to run, W(census) F
+  // R(watcher, in hand_on). Without it both might think that the other sees to the watcher.
   fence(seq_cst);
+  perturb(perturb_point::watcher);
+}
+
+void coordinator::retire_watcher(unsigned self) noexcept {
+  if (watcher_.load(relaxed) != self + 1) return;  // relaxed: nobody else writes our number
+  perturb(perturb_point::watcher);
+  watcher_.store(0, release);  // as in leave_watcher
+  // Here W(watcher) F R(run-next), there W(run-next) F R(watcher): without it a run-next might be
+  // left to a watcher that has gone. The heavy one, since this comes once in each spell of quiet.
+  fence_heavy();
   perturb(perturb_point::watcher);
 }
 

@@ -121,19 +121,23 @@ class coordinator {
   [[nodiscard]] bool take_keeper(unsigned self, std::int64_t deadline_ns) noexcept;
   // take_watcher: true if `self`, about to park, is the watcher from now on or still.
   [[nodiscard]] bool take_watcher(unsigned self) noexcept;
-  // leave_keeper and leave_watcher give a role up if `self` has it. A fence lies behind the
-  // latter: the caller may look at every run-next once more and be sure that none is forgotten.
+  // leave_keeper and leave_watcher give a role up if `self` has it, before it is busy: hand_on
+  // comes next. retire_watcher gives it up where `self` goes on sleeping, and nobody else runs: the
+  // caller may look at every run-next once more and be sure that none is forgotten.
   void leave_keeper(unsigned self) noexcept;
   void leave_watcher(unsigned self) noexcept;
+  void retire_watcher(unsigned self) noexcept;
 
   // rearm: the earliest deadline is now `deadline_ns`, and the caller will be busy. If the keeper
   // sleeps towards a later one it is woken; without a keeper one parked scheduler is, to be it.
   void rearm(std::int64_t deadline_ns) noexcept;
 
-  // ensure_watcher runs when a run-next was filled and published with a fence.
+  // ensure_watcher runs when a run-next was filled, behind a fence_light: who retires looks behind
+  // a heavy one. Who leaves to be busy needs no such pair: hand_on sees that this scheduler runs,
+  // or this one's own, when it began to run, came later and saw the role vacant.
   void ensure_watcher() noexcept {
     perturb(perturb_point::watcher);
-    // relaxed: behind the fence that published the run-next; pairs with leave_watcher's.
+    // relaxed: as said.
     if (watcher_.load(relaxed) == 0 && any_parked()) wake_watcher();
   }
   // hand_on is called by `self` when it has left its sleep and its roles and will be busy: see

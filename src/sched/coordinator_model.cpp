@@ -355,15 +355,15 @@ PROTOCOL(coordinator_keeper_hands_on) {
       [&] { sleepers.rearm(early - 1); });  // wakes the keeper
 }
 
-// The watcher takes leave of an idle runtime while a scheduler fills its run-next.
-PROTOCOL(coordinator_watcher_leaves_while_run_next_is_filled) {
+// The watcher retires from an idle runtime while a scheduler fills its run-next.
+PROTOCOL(coordinator_watcher_retires_while_run_next_is_filled) {
   coordinator sleepers(2, 2);
   atomic<int> run_next{0};
   sleepers.prepare_park(0, false);
   model::expect(sleepers.take_watcher(0), "nobody watches yet");
   model::parallel(
       [&] {
-        sleepers.leave_watcher(0);
+        sleepers.retire_watcher(0);
         if (run_next.load(relaxed) != 0) {
           model::expect(sleepers.take_watcher(0), "nobody else takes the role here");
           sleepers.cancel_park(0);
@@ -373,8 +373,39 @@ PROTOCOL(coordinator_watcher_leaves_while_run_next_is_filled) {
       },
       [&] {
         run_next.store(1, release);
-        fence(seq_cst);
+        fence_light();
         sleepers.ensure_watcher();
+      });
+}
+
+// The watcher (0) leaves its role to be busy, while another scheduler (2) is woken, is busy too,
+// and leaves something in its run-next for ever. The third must come to watch.
+PROTOCOL(coordinator_watcher_leaves_to_work_while_run_next_is_filled) {
+  coordinator sleepers(3, 3);
+  for (unsigned self = 0; self < 3; ++self) sleepers.prepare_park(self, false);
+  model::expect(sleepers.take_watcher(0), "nobody watches yet");
+  const auto no_more_work = [] { return false; };
+  model::parallel(
+      [&] {
+        sleepers.cancel_park(0);  // its time is over, and it has found something
+        sleepers.leave_watcher(0);
+        sleepers.end_search(no_more_work);
+        sleepers.hand_on(0, false);
+      },
+      [&] {
+        static_cast<void>(sleepers.wake_one());
+        static_cast<void>(sleepers.park(2, never_ns));
+        sleepers.end_search(no_more_work);
+        sleepers.hand_on(2, false);
+        fence_light();  // behind a filled run-next
+        sleepers.ensure_watcher();
+      },
+      [&] {
+        do {
+          static_cast<void>(sleepers.park(1, never_ns));
+          sleepers.prepare_park(1, true);
+        } while (!sleepers.take_watcher(1));
+        sleepers.cancel_park(1);
       });
 }
 

@@ -83,7 +83,7 @@ void picker::update_watch() noexcept {
   quiet_looks_ = all_parked ? quiet_looks_ + 1 : 0;
   if (quiet_looks_ < quiet_looks_max) return;
   watching_ = false;
-  sleepers.leave_watcher(index_);
+  sleepers.retire_watcher(index_);
   // Behind the fence: a run-next that was filled before is seen here, or its filler saw the role
   // vacant and wakes somebody.
   for (const picker* const each : work_.pickers) {
@@ -123,7 +123,7 @@ bool picker::look_for_stuck() noexcept {
     const look before = std::exchange(looks_[i], now);
     if (now.dispatches != before.dispatches || work_.sleepers.is_parked(i)) continue;
     hog = true;
-    if (now.run_next == nullptr || now.run_next != before.run_next) continue;
+    if (now.next == nullptr || now.next != before.next) continue;
     if (slot* const stuck = other.steal_run_next()) {
       enqueue(*stuck);
       found = true;

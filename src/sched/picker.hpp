@@ -5,7 +5,7 @@
 // nobody, which is what makes a message cost nanoseconds. Whoever was there goes to the queue.
 //
 // Invariants
-//   1. Only the owner fills run_next_; the owner and the watcher take from it, by exchange.
+//   1. Only the owner fills run_next_; the owner and the watcher take from it.
 //   2. A chain of run_next picks is cut after run_next_max: then it waits at the queue's tail.
 //   3. A picker that sleeps has an empty run_next_, and has looked at all there is behind the fence
 //      of prepare_park.
@@ -26,6 +26,7 @@
 #include "base/atomic.hpp"
 #include "base/clock.hpp"
 #include "base/perturb.hpp"
+#include "sched/run_next.hpp"
 #include "sched/slot.hpp"
 #include "sched/workplace.hpp"
 
@@ -66,15 +67,14 @@ class picker {
   // steal_run_next takes the next actor of another scheduler, or null. By the watcher.
   [[nodiscard]] slot* steal_run_next() noexcept {
     perturb(perturb_point::steal);
-    return run_next_.exchange(nullptr, acquire);  // pairs with schedule's release
+    return run_next_.steal();
   }
   // dispatches counts picks; read by the watcher to see whether this scheduler moves.
   [[nodiscard]] std::uint32_t dispatches() const noexcept {
     return tick_.load(relaxed);  // relaxed: compared with an earlier look, no more
   }
-  [[nodiscard]] slot* peek_run_next() const noexcept {
-    return run_next_.load(relaxed);  // relaxed: as dispatches; steal_run_next decides
-  }
+  // peek_run_next is a hint; steal_run_next decides.
+  [[nodiscard]] slot* peek_run_next() const noexcept { return run_next_.peek(); }
 
  protected:
   ~picker() = default;
@@ -141,35 +141,26 @@ class picker {
   std::int64_t oldest_due_ns_ = 0;   // when one of the oldest is to be taken again
   std::int64_t offer_again_ns_ = 0;  // see should_migrate
   struct look {
-    slot* run_next = nullptr;
+    slot* next = nullptr;
     std::uint32_t dispatches = 0;
   };
   std::vector<look> looks_;  // of the watcher, one a scheduler
 
   // Read by others.
-  alignas(64) atomic<slot*> run_next_{nullptr};  // release/acquire: who takes it claims the actor
+  alignas(64) run_next run_next_;
   atomic<std::uint32_t> tick_{0};
 };
 
 inline void picker::schedule(slot& runnable) noexcept {
   perturb(perturb_point::schedule);
-  if (run_next_.load(relaxed) == nullptr) {  // relaxed: only the owner fills it
-    run_next_.store(&runnable, release);     // pairs with steal_run_next
+  if (run_next_.peek() == nullptr) {
+    run_next_.fill(runnable);
     if (alone_) return;
-    // Pairs with the fence of leave_watcher, see ensure_watcher.
-    fence(seq_cst);
+    fence_light();  // pairs with the fence of retire_watcher, see ensure_watcher
     work_.sleepers.ensure_watcher();
     return;
   }
-  slot* kicked_out = nullptr;
-  if (alone_) {
-    kicked_out = run_next_.load(relaxed);  // relaxed, both: nobody else has it
-    run_next_.store(&runnable, relaxed);
-  } else {
-    // acq_rel: the watcher may be taking what is there.
-    kicked_out = run_next_.exchange(&runnable, acq_rel);
-  }
-  if (kicked_out != nullptr) enqueue_kicked(*kicked_out);
+  if (slot* const kicked_out = run_next_.swap(&runnable, alone_)) enqueue_kicked(*kicked_out);
 }
 
 inline void picker::schedule_last(slot& runnable) noexcept {
@@ -181,11 +172,7 @@ inline void picker::schedule_last(slot& runnable) noexcept {
 }
 
 inline slot* picker::take_run_next() noexcept {
-  slot* const next = run_next_.load(relaxed);  // relaxed: only the owner fills it
-  if (next == nullptr) return nullptr;
-  if (!alone_) return steal_run_next();
-  run_next_.store(nullptr, relaxed);  // relaxed: there is nobody who might take it
-  return next;
+  return run_next_.peek() == nullptr ? nullptr : run_next_.swap(nullptr, alone_);
 }
 
 inline void picker::fire_timers() noexcept {

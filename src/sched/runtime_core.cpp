@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/assert.hpp"
+#include "base/asymmetric_fence.hpp"
 #include "base/cpu_limit.hpp"
 #include "base/futex.hpp"
 #include "fiber/overflow.hpp"
@@ -205,6 +206,7 @@ void runtime_core::claim() {
     throw misuse("smarm::runtime::run: this runtime is running already");
   }
   gate_.store(static_cast<std::uint32_t>(gate::waiting), relaxed);  // relaxed: thread start orders
+  prepare_asymmetric_fences();
   try {
     const signals_blocked block;
     threads_.reserve(settings_.schedulers);

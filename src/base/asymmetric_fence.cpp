@@ -1,0 +1,44 @@
+// The kernel's half of the asymmetric fences.
+#include "base/asymmetric_fence.hpp"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/assert.hpp"
+
+namespace smarm::detail {
+
+namespace {
+
+long membarrier(int command) noexcept { return ::syscall(SYS_membarrier, command, 0, 0); }
+
+bool kernel_takes_part() noexcept {
+  const long known = membarrier(MEMBARRIER_CMD_QUERY);
+  return known >= 0 && (known & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0 &&
+         membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+}
+
+}  // namespace
+
+void prepare_asymmetric_fences() noexcept {
+  // Once: a later yes would leave threads about that take the light fence for a full one.
+  static const bool is_ready = [] {
+    const bool yes = kernel_takes_part();
+    kernel_fences.store(yes, relaxed);  // relaxed: the start of a thread publishes it
+    return yes;
+  }();
+  static_cast<void>(is_ready);
+}
+
+void fence_heavy() noexcept {
+  fence(seq_cst);
+  // relaxed: decided before this thread started.
+  if (!kernel_fences.load(relaxed)) return;
+  const long done = membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  SMARM_ASSERT(done == 0, "the kernel goes on with the fences that it has registered", done, errno);
+}
+
+}  // namespace smarm::detail
