@@ -10,8 +10,7 @@
 //
 // Invariants
 //   1. The red zone below rsp is the function's; the frame begins below it.
-//   2. Nothing but rbp, rsp and floating-point control outlives a move; the compiler is told so,
-//   and
+//   2. Nothing but rbp, rsp and floating-point control outlives a move; the compiler is told so and
 //      keeps what it needs on the stack.
 // Threads: as context.hpp.
 #pragma once
