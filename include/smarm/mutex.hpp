@@ -48,6 +48,7 @@ class mutex {
  private:
   friend class condition_variable;
   [[nodiscard]] detail::mutex_core& core() noexcept;
+  [[nodiscard]] inline bool take(deadline until);
 
   alignas(8) std::byte core_[32];  // holds the mutex_core, whose type is no user's business
 };

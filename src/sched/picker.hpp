@@ -84,7 +84,7 @@ class picker {
   const bool alone_;  // the runtime has no other scheduler
 
  private:
-  static constexpr std::uint32_t run_next_max = 64;
+  static constexpr std::uint32_t run_next_max = 16;
   static constexpr std::int64_t watch_interval_ns = 5'000'000;
   static constexpr unsigned quiet_looks_max = static_cast<unsigned>(spin_limit(4));
   static constexpr int linger_looks = spin_limit(40);

@@ -42,7 +42,8 @@ mutex_core::~mutex_core() {
 }
 
 bool mutex_core::try_lock() noexcept {
-  std::uint32_t word = word_.load(relaxed);  // relaxed: the exchange below validates it
+  // A guess and no look: a load behind the exchange of an unlock just now would wait for it.
+  std::uint32_t word = 0;
   while ((word & locked) == 0) {
     // acquire: pairs with unlock's release: what the last holder did is done. relaxed on failure:
     // it is tried again.
@@ -164,7 +165,7 @@ void mutex_core::lock_through_stop() noexcept {
 }
 
 void mutex_core::unlock() noexcept {
-  std::uint32_t word = word_.load(relaxed);  // relaxed: the exchange below validates it
+  std::uint32_t word = locked;  // a guess, as in try_lock
   for (;;) {
     SMARM_ASSERT((word & locked) != 0, "a mutex that is unlocked was locked", word);
     if ((word & waiting) != 0 && (word & invited) == 0) {
@@ -231,15 +232,7 @@ detail::mutex_core& mutex::core() noexcept {
   return *std::launder(reinterpret_cast<detail::mutex_core*>(core_));
 }
 
-void mutex::lock() { (void)try_lock_until(deadline::never()); }
-
-bool mutex::try_lock() noexcept {
-  const bool taken = core().try_lock();
-  if (taken) core().set_holder();
-  return taken;
-}
-
-bool mutex::try_lock_until(deadline until) {
+[[gnu::always_inline]] inline bool mutex::take(deadline until) {
   detail::stop_point();
   detail::mutex_core& core = this->core();
 #ifdef SMARM_DEBUG
@@ -249,6 +242,16 @@ bool mutex::try_lock_until(deadline until) {
   core.set_holder();
   return true;
 }
+
+void mutex::lock() { (void)take(deadline::never()); }
+
+bool mutex::try_lock() noexcept {
+  const bool taken = core().try_lock();
+  if (taken) core().set_holder();
+  return taken;
+}
+
+bool mutex::try_lock_until(deadline until) { return take(until); }
 
 void mutex::unlock() {
 #ifdef SMARM_DEBUG
