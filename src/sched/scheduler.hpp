@@ -11,10 +11,7 @@
 //      others: its state is still running.
 // Threads: all by the owning thread, but for the members that say otherwise.
 //
-// What a park does stands here, so that the wait has it without a call. Why: each return behind a
-// switch follows the call chain of who was left, so it is mispredicted, at 11 ns, unless the two
-// chains coincide; and those of a caller and its server never do. So between a wait and its switch
-// there is one function, park.
+// What a park does stands here, so that a wait has it without a call (sched/park_here.hpp).
 #pragma once
 
 #include <array>
