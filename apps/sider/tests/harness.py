@@ -114,7 +114,20 @@ class Server:
                     return int(line.split()[1]) / 1024
 
     def descriptors(self):
-        return len(os.listdir("/proc/%d/fd" % self.process.pid))
+        """What it has open: (number, what it is) of each. A socket or a pipe is another one each time.
+
+        A momentary look: the server's runtime opens files while it names the functions of a stack, and a
+        sanitizer's opens a pipe to see whether it may read somewhere. So numbers of two looks say nothing;
+        eventually_open compares.
+        """
+        folder = "/proc/%d/fd" % self.process.pid
+        found = set()
+        for number in os.listdir(folder):
+            try:
+                found.add((int(number), os.readlink(folder + "/" + number)))
+            except FileNotFoundError:
+                pass  # closed meanwhile
+        return found
 
     def cpu_s(self):
         with open("/proc/%d/stat" % self.process.pid) as stat:
@@ -141,6 +154,28 @@ def eventually(check, what, timeout=120):
     while not check():
         assert time.monotonic() < until, "never happened: " + what
         time.sleep(0.01)
+
+
+def eventually_open(server, before, what, closed=None):
+    """Waits until the server has nothing open that it had not `before`, a former server.descriptors().
+
+    That one may have held what was about to close, so what is there no more is no matter; but where `closed`
+    is given, it is the number of sockets of then that are to be gone: all others must last.
+    """
+    def differences():
+        now = server.descriptors()
+        gone = {each for each in before - now if each[1].startswith("socket:")}
+        return now - before, gone
+
+    def has_come():
+        opened, gone = differences()
+        return not opened and closed in (None, len(gone))
+
+    try:
+        eventually(has_come, what)
+    except AssertionError as failure:
+        raise AssertionError("%s; opened since: %s; sockets closed since: %s"
+                             % (failure, *map(sorted, differences()))) from None
 
 
 def error_of(reply):

@@ -20,7 +20,7 @@ import time
 import traceback
 
 sys.dont_write_bytecode = True
-from harness import ReplyError, Server, encode, error_of, eventually  # noqa: E402
+from harness import ReplyError, Server, encode, error_of, eventually, eventually_open  # noqa: E402
 
 SHARDS = 3
 WATCHDOG_S = 180
@@ -220,7 +220,7 @@ def test_a_connection_that_crashes_takes_its_client_only(server):
     victim.send("DEBUG", "PANIC", "CONNECTION")
     assert victim.at_end()
     eventually(lambda: c("CLIENT", "LIST").count(b"\n") == 3, "it is registered no more")
-    eventually(lambda: server.descriptors() == descriptors - 1, "its descriptor is closed")
+    eventually_open(server, descriptors, "its descriptor is closed", closed=1)
     assert c("PUBLISH", "channel", "hello") == 1
     assert subscribed.read() == [b"message", b"channel", b"hello"]
     assert c("RPUSH", "list", "x") == 1 and waiting.read() == [b"list", b"x"]
@@ -237,7 +237,7 @@ def test_clients_that_crash_by_the_hundred_harm_nobody(server):
         while not victim.at_end():  # the reply to the first may have left
             pass
     assert c("GET", "k") == b"v"
-    eventually(lambda: server.descriptors() == descriptors, "all descriptors are closed")
+    eventually_open(server, descriptors, "all descriptors are closed", closed=0)
 
 
 def test_expiry_that_crashes_is_started_again_and_goes_on(server):
@@ -327,7 +327,7 @@ def test_whoever_is_killed_only_his_client_goes(server):
     eventually(lambda: c("CLIENT", "LIST").count(b"\n") == 3, "the others have left")
     assert c("DEBUG", "KILL", "1", "client") == b"client %d" % number  # 0: the idle one; the caller is left out
     assert victim.at_end() and idle("PING") == c("PING") == "PONG"
-    eventually(lambda: server.descriptors() == descriptors, "its descriptor is closed")
+    eventually_open(server, descriptors, "its descriptor is closed", closed=0)
     for wrong in (["x"], ["1", "NOBODY"], ["1", "PUSHER"], ["1", "SHARD", "x"]):
         assert error_of(c("DEBUG", "KILL", *wrong)), wrong
 

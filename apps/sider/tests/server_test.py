@@ -21,7 +21,7 @@ import time
 import traceback
 
 sys.dont_write_bytecode = True
-from harness import Client, Server, encode, error_of, eventually  # noqa: E402
+from harness import Client, Server, encode, error_of, eventually, eventually_open  # noqa: E402
 
 WATCHDOG_S = 120
 SANITIZED = os.environ.get("SIDER_SANITIZED", "") != ""  # memory and speed are not judged then
@@ -108,7 +108,7 @@ def test_random_streams_harm_nobody(server):
             victim.close()
         if round_ % 20 == 0:
             assert bystander("PING") == "PONG"
-    eventually(lambda: server.descriptors() <= descriptors, "all connections have ended")
+    eventually_open(server, descriptors, "all connections have ended")
 
 
 def test_announced_sizes_cost_nothing(server):
@@ -154,7 +154,7 @@ def test_resets_in_the_middle_of_replies(server):
         victim.socket.recv(1000)
         victim.reset()
     assert c("GET", "k") == b"v" * 1000000
-    eventually(lambda: server.descriptors() <= descriptors, "all descriptors are closed")
+    eventually_open(server, descriptors, "all descriptors are closed")
 
 
 def test_half_closed_clients_get_their_replies(server):
