@@ -8,9 +8,11 @@
 // goes to whoever has the name when the time has come. A timer lives on when its reference goes,
 // and ends with the run. Any actor of the runtime may cancel it.
 //
-// Two things to know. A scheduler copies the message of an interval, and destroys one that nobody
-// gets: neither may park (lock a mutex, call a server). And a timer to an actor that has ended
-// holds its message, and its memory, until its time has come or it is cancelled.
+// The message of a timer is destroyed as soon as it cannot be sent any more: by the cancel, by the
+// end of the actor to whose pid it would go, or at once where that actor has ended already.
+//
+// One thing to know. A scheduler copies the message of an interval, and destroys one that nobody
+// gets when its time has come: neither may park (lock a mutex, call a server).
 //
 // Source: erlang(3): send_after/3, start_timer/3, cancel_timer/2.
 #pragma once
@@ -129,7 +131,8 @@ class timer_ref {
 };
 
 // send_after sends the message at the deadline, to a pid or to a name. The caller is an actor, else
-// misuse. Never parks; no stop point. Throws std::bad_alloc, and what moving the message throws.
+// misuse. To an actor that has ended it destroys the message and arms nothing. Never parks; no stop
+// point. Throws std::bad_alloc, and what moving the message throws.
 template <class T>
 timer_ref send_after(deadline when, detail::timer_target to, T&& message) {
   using type = std::decay_t<T>;
@@ -164,7 +167,8 @@ timer_ref send_interval(std::chrono::nanoseconds period, detail::timer_target to
 
 // cancel_timer stops it and tells how much was left; nothing: it had fired, was cancelled before,
 // or the actor it would go to has ended. A message that was sent stays. By an actor of the timer's
-// runtime; anybody else gets nothing and cancels nothing. Never parks.
+// runtime; anybody else gets nothing and cancels nothing. It destroys a message that was not sent,
+// whose destructor runs in the caller; never parks otherwise.
 std::optional<std::chrono::nanoseconds> cancel_timer(const timer_ref& which);
 
 // read_timer tells how much is left, as cancel_timer does, and lets it run.

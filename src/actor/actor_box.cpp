@@ -6,6 +6,7 @@
 
 #include "actor/groups.hpp"
 #include "actor/links.hpp"
+#include "actor/message_alarm.hpp"
 #include "actor/names.hpp"
 #include "actor/reply_cell.hpp"
 #include "sched/exit_hook_list.hpp"
@@ -69,7 +70,7 @@ bool actor_box::is_heard() noexcept {
 }
 
 void actor_box::closing(pid gone, const exit_reason& why) noexcept {
-  constexpr unsigned signals_per_yield = 128;
+  constexpr unsigned calls_per_yield = 128;
   // From here on nobody else touches the box: the actor is done, and this lock comes after the last
   // who saw it live.
   link_table peers;
@@ -85,9 +86,14 @@ void actor_box::closing(pid gone, const exit_reason& why) noexcept {
     const pid peer = half->peer;
     half_link::free(half);
     signal_from_link(peer, gone, why);
-    if (++signals % signals_per_yield == 0) give_way_at_end();
+    if (++signals % calls_per_yield == 0) give_way_at_end();
   }
   // Here, where the actor still stands: what is destroyed may park.
+  unsigned ended = 0;
+  while (message_alarm* const timer = timers.pop_front()) {
+    timer->end_with_destination();
+    if (++ended % calls_per_yield == 0) give_way_at_end();
+  }
   kept.clear();
   reply_cell::drop_answered(std::exchange(answered, nullptr));
 }

@@ -1,4 +1,5 @@
-// actor_box is what this layer keeps of an actor: mailbox, links, aliases, what it is called.
+// actor_box is what this layer keeps of an actor: mailbox, links, aliases, timers to it, what it is
+// called.
 //
 // An actor has none until somebody needs it (sched/actor_extension.hpp).
 //
@@ -31,6 +32,7 @@
 #include "actor/envelope_queue.hpp"
 #include "actor/link_table.hpp"
 #include "base/atomic.hpp"
+#include "base/intrusive_list.hpp"
 #include "base/raw_mutex.hpp"
 #include "fiber/block_pool.hpp"
 #include "sched/actor_extension.hpp"
@@ -40,6 +42,7 @@
 namespace smarm::detail {
 
 class mailbox_hook;
+class message_alarm;
 class reply_cell;
 class server_core;
 
@@ -115,6 +118,7 @@ class actor_box final : public actor_extension {
   pid who;               // likewise
 
   link_table links;
+  intrusive_list<message_alarm> timers;  // that send to this actor; a reference each
   envelope_queue arrived;
   waker waiting;
   envelope* handed = nullptr;  // see invariant 3

@@ -1,9 +1,17 @@
 // Timers that send. T numbers are those of the project's list of what Erlang does.
+#include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <smarm/registry.hpp>
+#include <smarm/runtime.hpp>
+#include <smarm/spawn.hpp>
 #include <smarm/timer.hpp>
 
 #include "actor/actor_fixture.hpp"
@@ -97,6 +105,149 @@ TEST_P(timer_test, a_timer_dies_with_the_actor_it_would_go_to) {
     EXPECT_EQ(read_timer(timer), std::nullopt);
     EXPECT_EQ(cancel_timer(timer), std::nullopt);
   });
+}
+
+// Its message is there no more by the time that anybody can know of the end, an hour before it
+// would have been sent; whether or not somebody holds the timer.
+TEST_P(timer_test, the_end_of_an_actor_destroys_the_messages_on_their_way_to_it) {
+  test::ledger book;
+  run([&book] {
+    std::vector<timer_ref> held;
+    auto receiver = spawn([] { (void)receive<int>(); });
+    for (int i = 0; i < 100; ++i) {
+      timer_ref timer = send_after(1h, receiver.id(), test::counted(book, i));
+      if (i % 2 == 0) held.push_back(std::move(timer));
+    }
+    held.push_back(send_interval(1h, receiver.id(), std::make_shared<test::counted>(book, 100)));
+    EXPECT_EQ(book.full, 101);
+    send(receiver.id(), 1);
+    EXPECT_TRUE(receiver.join().has_value());
+    EXPECT_EQ(book.alive, 0);
+    for (const timer_ref& each : held) {
+      EXPECT_EQ(read_timer(each), std::nullopt);
+      EXPECT_EQ(cancel_timer(each), std::nullopt);
+    }
+  });
+}
+
+TEST_P(timer_test, what_is_armed_for_an_actor_that_has_ended_keeps_no_message) {
+  test::ledger book;
+  run([&book] {
+    const pid child = spawn_detached([] {});
+    (void)await_end(child);
+    const timer_ref once = send_after(1h, child, test::counted(book, 1));
+    const timer_ref again = send_interval(1h, child, std::make_shared<test::counted>(book, 2));
+    EXPECT_EQ(book.made, 2);
+    EXPECT_EQ(book.alive, 0);
+    EXPECT_EQ(read_timer(again), std::nullopt);
+  });
+}
+
+TEST_P(timer_test, a_cancel_destroys_the_message) {
+  test::ledger book;
+  run([&book] {
+    const timer_ref timer = send_after(1h, self(), test::counted(book, 1));
+    EXPECT_GT(cancel_timer(timer), 30min);
+    EXPECT_EQ(book.alive, 0);
+  });
+}
+
+// The timers of those who have ended take no memory, long before the end of the run.
+TEST_P(timer_test, timers_to_actors_that_end_leave_memory_flat) {
+  constexpr int rounds = 2'000;
+  constexpr int timers_each = 100;
+  test::ledger book;
+  run([&book] {
+    std::int64_t before = 0;
+    for (int round = 0; round < rounds; ++round) {
+      if (round == rounds / 10) before = test::live_allocations();
+      auto short_lived = spawn([&book] {
+        for (int i = 0; i < timers_each; ++i) {
+          (void)send_after(1h, self(), test::counted(book, i));
+        }
+      });
+      EXPECT_TRUE(short_lived.join().has_value());
+      ASSERT_EQ(book.alive, 0);
+    }
+    EXPECT_EQ(book.made, rounds * timers_each);
+    EXPECT_LE(test::live_allocations(), before + kept_allocations_max());
+  });
+}
+
+// What a destructor does at the end of the actor: it sends, it cancels another timer to the same
+// actor, and it arms one to it, which is too late, and one to somebody else.
+TEST_P(timer_test, the_destructor_of_a_message_may_send_cancel_and_arm) {
+  struct busy {
+    struct deeds {
+      pid observer;
+      pid ending;
+      timer_ref other;
+      test::ledger book;
+    };
+    explicit busy(deeds& to) : what(&to) {}
+    busy(busy&& from) noexcept : what(std::exchange(from.what, nullptr)) {}
+    ~busy() {
+      if (what == nullptr) return;
+      send(what->observer, std::string("sent"));
+      EXPECT_EQ(cancel_timer(what->other), std::nullopt);
+      (void)send_after(1h, what->ending, test::counted(what->book, 1));
+      (void)send_after(1ms, what->observer, 7);
+    }
+    deeds* what;
+  };
+  busy::deeds all;
+  run([&all] {
+    auto receiver = spawn([] { (void)receive<int>(); });
+    all.observer = self();
+    all.ending = receiver.id();
+    (void)send_after(1h, receiver.id(), busy(all));
+    all.other = send_after(2h, receiver.id(), test::counted(all.book, 2));
+    send(receiver.id(), 1);
+    EXPECT_TRUE(receiver.join().has_value());
+    EXPECT_EQ(all.book.alive, 0);
+    EXPECT_EQ(take<std::string>(), "sent");
+    EXPECT_EQ(take<int>(), 7);
+    all.other = {};
+  });
+}
+
+// Expiry, cancel and end at the same time, over and over.
+TEST_P(timer_test, timers_that_fire_and_are_cancelled_as_their_actors_end_lose_no_message) {
+  test::ledger book;
+  run([&book] {
+    for (int round = 0; round < 500; ++round) {
+      auto receiver = spawn([] { (void)receive_for<int>(200us); });
+      auto interval = send_interval(50us, receiver.id(), std::make_shared<test::counted>(book, 0));
+      std::vector<timer_ref> held;
+      for (int i = 0; i < 20; ++i) {
+        held.push_back(send_after(20us * i, receiver.id(), test::counted(book, i)));
+      }
+      auto canceller = spawn([&held, &interval] {
+        for (const timer_ref& each : held) (void)cancel_timer(each);
+        (void)cancel_timer(interval);
+      });
+      EXPECT_TRUE(canceller.join().has_value());
+      EXPECT_TRUE(receiver.join().has_value());
+    }
+  });
+  EXPECT_EQ(book.alive, 0);
+}
+
+TEST_P(timer_test, a_timer_to_somebody_does_not_learn_of_his_failure) {
+  std::atomic<int> reports{0};
+  static std::atomic<int>* counting = nullptr;
+  counting = &reports;
+  config how;
+  how.schedulers = GetParam();
+  how.on_unobserved_failure = [](pid, std::string_view, const exit_reason&) { ++*counting; };
+  smarm::run(how, [] {
+    const pid failing = spawn_detached([] {
+      (void)send_after(1h, self(), 1);
+      throw std::runtime_error("nobody sees this");
+    });
+    (void)failing;
+  });
+  EXPECT_EQ(reports, 1);
 }
 
 TEST_P(timer_test, an_interval_ticks_until_it_is_cancelled) {
