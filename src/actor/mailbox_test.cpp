@@ -336,6 +336,23 @@ TEST_P(mailbox_test, M6_demonitor_and_flush_takes_a_down_that_has_come) {
   });
 }
 
+// Its type is asked before its number: another message may begin with the same bytes.
+TEST_P(mailbox_test, a_flush_leaves_a_message_that_only_looks_like_its_down) {
+  struct like_a_down {
+    down inside;
+  };
+  run([] {
+    const pid child = spawn_detached([] { (void)receive<go>(); });
+    monitor_ref watch = monitor(child, to_mailbox);
+    send(self(), like_a_down{{.who = child, .reason = {}, .ref = watch.id()}});
+    send(child, go{});
+    while (mailbox_size() < 2) yield();
+    EXPECT_FALSE(watch.demonitor_and_flush());
+    EXPECT_TRUE(has<like_a_down>());
+    EXPECT_EQ(mailbox_size(), 0U);
+  });
+}
+
 TEST_P(mailbox_test, M7_demonitor_says_whether_the_monitor_was_there) {
   run([] {
     const pid child = spawn_detached([] { (void)receive<go>(); });
