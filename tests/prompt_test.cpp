@@ -271,6 +271,28 @@ TEST_P(prompt_test, with_every_scheduler_but_one_computing_timers_and_messages_g
   });
 }
 
+TEST_P(prompt_test, who_was_woken_by_one_that_computes_on_runs_elsewhere_each_time) {
+  if (schedulers() == 1) GTEST_SKIP() << "there is nobody else";
+  run([] {
+    for (int round = 0; round < 30; ++round) {
+      std::atomic<bool> has_run{false};
+      auto [tx, rx] = channel<int>();
+      auto woken = spawn([&has_run, rx = std::move(rx)]() mutable {
+        EXPECT_EQ(rx.recv(), 1);
+        has_run.store(true);
+      });
+      auto hog = spawn([&has_run, tx = std::move(tx)] {
+        yield();
+        EXPECT_TRUE(tx.send(1).has_value());
+        while (!has_run.load()) {
+        }
+      });
+      EXPECT_TRUE(hog.join().has_value());
+      EXPECT_TRUE(woken.join().has_value());
+    }
+  });
+}
+
 TEST_P(prompt_test, a_timer_that_a_computing_actor_armed_for_another_is_on_time) {
   if (schedulers() == 1) GTEST_SKIP() << "nobody else could fire it";
   run([] {

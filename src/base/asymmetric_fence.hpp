@@ -35,7 +35,9 @@ inline atomic<bool> kernel_fences{false};
   }
 }
 
-void fence_heavy() noexcept;
+// fence_heavy tells whether it is one: false where the kernel has agreed before and refuses now (a
+// sandbox that the process has entered meanwhile, no memory). Then no light fence has been ordered.
+[[nodiscard]] bool fence_heavy() noexcept;
 
 #endif
 

@@ -84,7 +84,7 @@ TEST(asymmetric_fence, of_a_light_and_a_heavy_one_one_side_sees_the_other) {
   int heavies = 0;
   while (light_round.load(acquire) < rounds) {
     theirs.store(++heavies, relaxed);
-    fence_heavy();
+    EXPECT_TRUE(fence_heavy());
     const int last = mine.load(relaxed);
     // A round that this side has not seen came later, so it saw what was written here.
     if (last == rounds) break;

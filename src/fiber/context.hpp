@@ -4,8 +4,8 @@
 //
 // Invariants
 //   1. A saved context is one pointer: the top of its stack, below which lies one frame of the
-//      layout that context_<cpu>.S describes. Only smarm_switch and smarm_start make one, and each
-//      is resumed exactly once.
+//      layout that context_<cpu>.S describes. Only switch and start make one, and each is resumed
+//      exactly once.
 //   2. A message of two words travels in registers, so whoever resumes learns who left and why
 //      without looking at thread-local memory.
 //   3. call and ret stay paired within each context: control goes from one to another by a jump
@@ -15,8 +15,8 @@
 //      unwind tables, and its frame pointer is 0.
 // Threads: a context may be resumed on another thread than the one that saved it. Whoever resumes
 // it must have acquired what its last thread released after the save.
-// No shadow stacks: the objects are not marked as capable of them, so that the loader leaves the
-// feature off. Branch-target landing pads are in place.
+// No shadow stacks: the object of the assembly, which every program has, is not marked as capable
+// of them, so that the loader leaves the feature off. Branch-target landing pads are in place.
 #pragma once
 
 #include <cstdint>

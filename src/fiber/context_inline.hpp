@@ -10,7 +10,11 @@
 //
 // Invariants
 //   1. The red zone below rsp is the function's; the frame begins below it.
-//   2. Nothing but rbp, rsp and floating-point control outlives a move; the compiler is told so and
+//   2. A walk by unwind tables that comes by in the middle of a move, a sampling profiler's, ends
+//   there:
+//      no rule holds for both stacks. Where the function has a frame pointer, as ours have, the
+//      rules outside of that stretch hold as they are.
+//   3. Nothing but rbp, rsp and floating-point control outlives a move; the compiler is told so and
 //      keeps what it needs on the stack.
 // Threads: as context.hpp.
 #pragma once
@@ -27,8 +31,8 @@ namespace smarm::detail {
 #if defined(__AVX512F__)
 #define SMARM_LOST_WITH_AVX512                                                                  \
   , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",   \
-      "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", \
-      "k7"
+      "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5", \
+      "k6", "k7"
 #else
 #define SMARM_LOST_WITH_AVX512
 #endif
@@ -56,6 +60,8 @@ namespace smarm::detail {
 
 // Goes on with the context saved as sp; the message is in rax and rdx.
 #define SMARM_RESUME(sp)      \
+  ".cfi_remember_state\n\t"   \
+  ".cfi_undefined %%rip\n\t"  \
   "movq " sp                  \
   ", %%rsp\n\t"               \
   "ldmxcsr (%%rsp)\n\t"       \
@@ -63,10 +69,13 @@ namespace smarm::detail {
   "movq 8(%%rsp), %%rbp\n\t"  \
   "movq 16(%%rsp), %%rcx\n\t" \
   "addq $24, %%rsp\n\t"       \
-  "jmpq *%%rcx\n\t"
+  "jmpq *%%rcx\n\t"           \
+  ".cfi_restore_state\n\t"
 
 // Enters rdx on the stack that ends at rcx, with the message in rdi and rsi.
 #define SMARM_ENTER_FRESH                  \
+  ".cfi_remember_state\n\t"                \
+  ".cfi_undefined %%rip\n\t"               \
   "movq %%rcx, %%rsp\n\t"                  \
   "andq $-16, %%rsp\n\t"                   \
   "ldmxcsr smarm_fresh_control(%%rip)\n\t" \
@@ -74,7 +83,8 @@ namespace smarm::detail {
   "xorl %%ebp, %%ebp\n\t"                  \
   "leaq smarm_stack_end(%%rip), %%rcx\n\t" \
   "pushq %%rcx\n\t"                        \
-  "jmpq *%%rdx\n\t"
+  "jmpq *%%rdx\n\t"                        \
+  ".cfi_restore_state\n\t"
 
 // switch_inline is smarm_switch.
 [[gnu::always_inline]] inline switch_message switch_inline(void** save_sp, void* to_sp, void* from,

@@ -6,6 +6,7 @@
 #include <unwind.h>
 
 #include <cfenv>
+#include <csignal>
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -238,6 +239,50 @@ TYPED_TEST(context, the_rounding_mode_belongs_to_a_context_and_starts_at_the_def
 }
 
 #if defined(__x86_64__)
+
+// A profiler's view: a trap behind each instruction, whose handler walks the stack.
+volatile int walks;
+volatile int walks_without_end;
+void walk_at_each_step(int) {
+  int frames = 0;
+  walks = walks + 1;
+  if (_Unwind_Backtrace(count_frame, &frames) != _URC_END_OF_STACK) {
+    walks_without_end = walks_without_end + 1;
+  }
+}
+[[gnu::always_inline]] inline void trap_each_step(bool on) {
+  if (on) {
+    asm volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "cc", "memory");
+  } else {
+    asm volatile("pushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq" ::: "cc", "memory");
+  }
+}
+
+TYPED_TEST(context, a_stack_walk_ends_at_each_step_of_a_move) {
+  static bare_stack stack;
+  int frames = 0;
+  ASSERT_EQ(_Unwind_Backtrace(count_frame, &frames), _URC_END_OF_STACK);  // what it loads, it has
+  struct sigaction how = {};
+  struct sigaction before = {};
+  how.sa_handler = &walk_at_each_step;
+  ASSERT_EQ(sigaction(SIGTRAP, &how, &before), 0);
+  walks = 0;
+  walks_without_end = 0;
+  const auto entry = [](void*, std::uintptr_t) {
+    static_cast<void>(TypeParam::to_main(1));
+    TypeParam::end(nullptr, 2);
+  };
+  trap_each_step(true);
+  const std::uintptr_t first = TypeParam::start(stack.top(), entry, nullptr, 0).what;
+  const std::uintptr_t second = TypeParam::to_other(0).what;
+  trap_each_step(false);
+  ASSERT_EQ(sigaction(SIGTRAP, &before, nullptr), 0);
+  EXPECT_EQ(first, 1U);
+  EXPECT_EQ(second, 2U);
+  EXPECT_GT(walks, 50);
+  EXPECT_EQ(walks_without_end, 0);
+}
+
 unsigned short control_word() {
   unsigned short word = 0;
   asm volatile("fnstcw %0" : "=m"(word));

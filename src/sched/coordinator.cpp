@@ -174,20 +174,23 @@ void coordinator::leave_watcher(unsigned self) noexcept {
   perturb(perturb_point::watcher);
   // release: pairs with take_watcher: the next one steals after this one (sched/run_next.hpp).
   watcher_.store(0, release);
-  // Here W(watcher) F R(census, in hand_on), elsewhere, where somebody begins to run, W(census) F
-  // R(watcher, in hand_on). Without it both might think that the other sees to the watcher.
-  fence(seq_cst);
+  // Release: end_search follows. If we are the last searcher its fence orders this store before the
+  // look at the census in hand_on, as the fence of somebody else who begins to run orders that
+  // one's entry there before his look at the role: one of us sees to the watcher. If we are not,
+  // the last one's fence lies behind our change of the census, and so he sees the role vacant.
+  fence(release);
   perturb(perturb_point::watcher);
 }
 
-void coordinator::retire_watcher(unsigned self) noexcept {
-  if (watcher_.load(relaxed) != self + 1) return;  // relaxed: nobody else writes our number
+bool coordinator::retire_watcher(unsigned self) noexcept {
+  if (watcher_.load(relaxed) != self + 1) return true;  // relaxed: nobody else writes our number
   perturb(perturb_point::watcher);
   watcher_.store(0, release);  // as in leave_watcher
   // Here W(watcher) F R(run-next), there W(run-next) F R(watcher): without it a run-next might be
   // left to a watcher that has gone. The heavy one, since this comes once in each spell of quiet.
-  fence_heavy();
+  const bool is_ordered = fence_heavy();
   perturb(perturb_point::watcher);
+  return is_ordered;
 }
 
 void coordinator::rearm(std::int64_t deadline_ns) noexcept {

@@ -126,7 +126,8 @@ class coordinator {
   // caller may look at every run-next once more and be sure that none is forgotten.
   void leave_keeper(unsigned self) noexcept;
   void leave_watcher(unsigned self) noexcept;
-  void retire_watcher(unsigned self) noexcept;
+  // False: it cannot be sure, and should take the role back.
+  [[nodiscard]] bool retire_watcher(unsigned self) noexcept;
 
   // rearm: the earliest deadline is now `deadline_ns`, and the caller will be busy. If the keeper
   // sleeps towards a later one it is woken; without a keeper one parked scheduler is, to be it.

@@ -363,7 +363,7 @@ PROTOCOL(coordinator_watcher_retires_while_run_next_is_filled) {
   model::expect(sleepers.take_watcher(0), "nobody watches yet");
   model::parallel(
       [&] {
-        sleepers.retire_watcher(0);
+        model::expect(sleepers.retire_watcher(0), "the kernel does its part");
         if (run_next.load(relaxed) != 0) {
           model::expect(sleepers.take_watcher(0), "nobody else takes the role here");
           sleepers.cancel_park(0);

@@ -259,10 +259,10 @@ TEST(coordinator_watcher, is_called_for_when_a_run_next_is_filled_and_nobody_wat
 TEST(coordinator_watcher, who_retires_leaves_the_role_to_whoever_is_called_for) {
   sleepers all(3);
   ASSERT_TRUE(all->take_watcher(0));
-  all->retire_watcher(1);
+  EXPECT_TRUE(all->retire_watcher(1));
   all->ensure_watcher();
   expect_nobody_else_wakes(all, 0);
-  all->retire_watcher(0);
+  EXPECT_TRUE(all->retire_watcher(0));
   all->ensure_watcher();
   all.await_woken(1);
 }

@@ -83,7 +83,10 @@ void picker::update_watch() noexcept {
   quiet_looks_ = all_parked ? quiet_looks_ + 1 : 0;
   if (quiet_looks_ < quiet_looks_max) return;
   watching_ = false;
-  sleepers.retire_watcher(index_);
+  if (!sleepers.retire_watcher(index_)) {
+    watching_ = sleepers.take_watcher(index_);
+    return;
+  }
   // Behind the fence: a run-next that was filled before is seen here, or its filler saw the role
   // vacant and wakes somebody.
   for (const picker* const each : work_.pickers) {

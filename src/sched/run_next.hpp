@@ -44,12 +44,11 @@ class run_next {
     fence_light();
     // acquire: pairs with the end of steal: what the thief took is there no more.
     if (has_thief_.load(acquire)) [[unlikely]] {
-      // acq_rel: release as in fill; acquire for no data, since all that was put there is the
-      // owner's, but so that both sides read alike.
-      taken = next_.exchange(fresh, acq_rel);
+      taken = next_.exchange(fresh, release);  // release: as in fill; what it takes is its own
     } else {
-      taken = next_.load(relaxed);  // relaxed: its own
-      next_.store(fresh, release);  // as in fill
+      // relaxed, both: its own; and a thief takes what is there only behind the store below.
+      taken = next_.load(relaxed);
+      next_.store(fresh, relaxed);
     }
     is_busy_.store(false, release);  // pairs with steal: who sees it sees the place as it is now
     return taken;
@@ -59,10 +58,9 @@ class run_next {
   [[nodiscard]] slot* steal() noexcept {
     if (peek() == nullptr) return nullptr;
     has_thief_.store(true, relaxed);  // relaxed: ordered by the fence
-    fence_heavy();
     slot* stolen = nullptr;
     // acquire, both: pairs with swap's release, and with that of fill.
-    if (!is_busy_.load(acquire)) stolen = next_.exchange(nullptr, acquire);
+    if (fence_heavy() && !is_busy_.load(acquire)) stolen = next_.exchange(nullptr, acquire);
     has_thief_.store(false, release);  // pairs with swap's look
     return stolen;
   }

@@ -73,8 +73,25 @@ PROTOCOL(run_next_swapped_beside_a_thief) {
   expect_each_once(place, all);
 }
 
+// What the owner does not touch is stolen.
+PROTOCOL(run_next_stolen_where_its_owner_computes_on) {
+  run_next place;
+  std::array<task, 2> all;
+  put(place, all[0]);
+  model::parallel(
+      [&] {
+        note(place.swap(nullptr, false));
+        put(place, all[1]);
+      },
+      [&] { note(place.steal()); });
+  if (place.peek() != nullptr) note(place.steal());
+  model::expect(place.peek() == nullptr, "the owner is not at it");
+  expect_each_once(place, all);
+}
+
 // The role of the watcher passes from one thief to another in the middle.
-PROTOCOL(run_next_of_two_thieves_in_turn) {
+template <class Leave>
+void two_thieves_in_turn(Leave leave) {
   coordinator sleepers(3, 3);
   run_next place;
   std::array<task, 2> all;
@@ -88,12 +105,18 @@ PROTOCOL(run_next_of_two_thieves_in_turn) {
       },
       [&] {
         note(place.steal());
-        sleepers.leave_watcher(1);
+        leave(sleepers);
       },
       [&] {
         if (sleepers.take_watcher(2)) note(place.steal());
       });
   expect_each_once(place, all);
+}
+PROTOCOL(run_next_of_two_thieves_of_whom_one_leaves) {
+  two_thieves_in_turn([](coordinator& sleepers) { sleepers.leave_watcher(1); });
+}
+PROTOCOL(run_next_of_two_thieves_of_whom_one_retires) {
+  two_thieves_in_turn([](coordinator& sleepers) { static_cast<void>(sleepers.retire_watcher(1)); });
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ class scheduler final : public picker {
   void run() noexcept;
 
   // park_running and yield_running switch away from the running actor, and return when it runs
-  // again, on whatever scheduler. Called by sched/park.cpp only.
+  // again, on whatever scheduler. Called by what parks or yields (sched/park_here.hpp,
+  // sched/park.cpp) only.
   inline static void park_running() noexcept;
   static void yield_running() noexcept;
 

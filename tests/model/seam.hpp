@@ -30,8 +30,9 @@ inline void fence(std::memory_order order,
 inline void fence_light(std::source_location where = std::source_location::current()) noexcept {
   model::fence_light(where);
 }
-inline void fence_heavy(std::source_location where = std::source_location::current()) noexcept {
+inline bool fence_heavy(std::source_location where = std::source_location::current()) noexcept {
   model::fence_heavy(where);
+  return true;
 }
 
 // pause is in loops without a bound: the checker waits there until what the loop has read changes.
