@@ -262,6 +262,17 @@ TEST_P(timer_test, an_interval_ticks_until_it_is_cancelled) {
   });
 }
 
+TEST_P(timer_test, an_interval_to_a_name_goes_on_while_nobody_has_it) {
+  run([] {
+    const timer_ref ticks = send_interval(1ms, "interval_name", std::string("tick"));
+    const timer_ref later = send_after(20ms, self(), 1);
+    EXPECT_EQ(take<int>(), 1);
+    ASSERT_TRUE(register_name("interval_name").has_value());
+    EXPECT_EQ(take<std::string>(), "tick");
+    EXPECT_TRUE(cancel_timer(ticks).has_value());
+  });
+}
+
 TEST_P(timer_test, the_end_of_a_run_takes_pending_timers_and_their_messages_along) {
   test::ledger book;
   run([&book] {
