@@ -166,9 +166,10 @@ timer_ref send_interval(std::chrono::nanoseconds period, detail::timer_target to
 }
 
 // cancel_timer stops it and tells how much was left; nothing: it had fired, was cancelled before,
-// or the actor it would go to has ended. A message that was sent stays. By an actor of the timer's
-// runtime; anybody else gets nothing and cancels nothing. It destroys a message that was not sent,
-// whose destructor runs in the caller; never parks otherwise.
+// or the actor it would go to has ended. An interval that is cancelled as it ticks had 0 left. A
+// message that was sent stays. By an actor of the timer's runtime; anybody else gets nothing and
+// cancels nothing. It destroys a message that was not sent, whose destructor runs in the caller;
+// never parks otherwise.
 std::optional<std::chrono::nanoseconds> cancel_timer(const timer_ref& which);
 
 // read_timer tells how much is left, as cancel_timer does, and lets it run.

@@ -123,7 +123,9 @@ void message_alarm::end_with_run() noexcept {
 std::optional<std::chrono::nanoseconds> message_alarm::cancel() {
   if (!is_of_caller()) return std::nullopt;
   const taken all = take();
-  if (all.last == nullptr || !forget() || all.unsent == nullptr) return std::nullopt;
+  if (all.last == nullptr || !forget()) return std::nullopt;
+  // A message that is being sent just now is the timer's last, but not an interval's: this ends it.
+  if (all.unsent == nullptr && period_ns_ == 0) return std::nullopt;
   return std::chrono::nanoseconds(
       std::max<std::int64_t>(all.last->deadline_ns() - monotonic_ns(), 0));
 }
@@ -131,9 +133,8 @@ std::optional<std::chrono::nanoseconds> message_alarm::cancel() {
 std::optional<std::chrono::nanoseconds> message_alarm::read() {
   if (!is_of_caller()) return std::nullopt;
   const std::lock_guard guard(lock_);
-  if (armed_ == nullptr || !wheel_of(runtime_).is_armed(*armed_) || !reaches_somebody()) {
-    return std::nullopt;
-  }
+  if (armed_ == nullptr || !reaches_somebody()) return std::nullopt;
+  if (period_ns_ == 0 && !wheel_of(runtime_).is_armed(*armed_)) return std::nullopt;  // as cancel
   return std::chrono::nanoseconds(
       std::max<std::int64_t>(armed_->deadline_ns() - monotonic_ns(), 0));
 }

@@ -209,6 +209,7 @@ PROTOCOL(timer_interval_against_cancel) {
   scene s;
   s.start(soon);
   model::parallel([&] { s.cancel(); }, [&] { s.wheel.fire_due(soon); });
+  model::expect(s.left.has_value(), "it ends the interval, also in the middle of a tick");
   model::expect(s.messages.alive() == static_cast<int>(s.arrived()), "the source is gone");
   s.expect_quiet();
   s.end_destination();

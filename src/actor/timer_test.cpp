@@ -255,6 +255,7 @@ TEST_P(timer_test, an_interval_ticks_until_it_is_cancelled) {
     const timer_ref ticks = send_interval(1ms, self(), std::string("tick"));
     for (int i = 0; i < 5; ++i) EXPECT_EQ(take<std::string>(), "tick");
     EXPECT_TRUE(cancel_timer(ticks).has_value());
+    EXPECT_EQ(cancel_timer(ticks), std::nullopt);
     while (has<std::string>()) {
     }
     EXPECT_EQ(receive_for<std::string>(5ms).error(), recv_error::timed_out);
