@@ -122,10 +122,11 @@ void message_alarm::end_with_run() noexcept {
 
 std::optional<std::chrono::nanoseconds> message_alarm::cancel() {
   if (!is_of_caller()) return std::nullopt;
+  const bool is_interval = period_ns_ > 0;
   const taken all = take();
   if (all.last == nullptr || !forget()) return std::nullopt;
   // A message that is being sent just now is the timer's last, but not an interval's: this ends it.
-  if (all.unsent == nullptr && period_ns_ == 0) return std::nullopt;
+  if (all.unsent == nullptr && !is_interval) return std::nullopt;
   return std::chrono::nanoseconds(
       std::max<std::int64_t>(all.last->deadline_ns() - monotonic_ns(), 0));
 }
