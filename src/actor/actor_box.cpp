@@ -81,18 +81,17 @@ void actor_box::closing(pid gone, const exit_reason& why) noexcept {
   }
   if (has_name) forget_name(gone);
   if (is_in_groups) forget_groups(gone);
-  unsigned signals = 0;
+  unsigned calls = 0;
   while (half_link* const half = peers.pop()) {
     const pid peer = half->peer;
     half_link::free(half);
     signal_from_link(peer, gone, why);
-    if (++signals % calls_per_yield == 0) give_way_at_end();
+    if (++calls % calls_per_yield == 0) give_way_at_end();
   }
   // Here, where the actor still stands: what is destroyed may park.
-  unsigned ended = 0;
   while (message_alarm* const timer = timers.pop_front()) {
     timer->end_with_destination();
-    if (++ended % calls_per_yield == 0) give_way_at_end();
+    if (++calls % calls_per_yield == 0) give_way_at_end();
   }
   kept.clear();
   reply_cell::drop_answered(std::exchange(answered, nullptr));

@@ -169,11 +169,17 @@ void coordinator::leave_keeper(unsigned self) noexcept {
   keeper_.compare_exchange_strong(expected, 0, relaxed, relaxed);
 }
 
-void coordinator::leave_watcher(unsigned self) noexcept {
-  if (watcher_.load(relaxed) != self + 1) return;  // relaxed: nobody else writes our number
+// Gives the role up if `self` has it; false: it has not.
+bool coordinator::drop_watcher(unsigned self) noexcept {
+  if (watcher_.load(relaxed) != self + 1) return false;  // relaxed: nobody else writes our number
   perturb(perturb_point::watcher);
   // release: pairs with take_watcher: the next one steals after this one (sched/run_next.hpp).
   watcher_.store(0, release);
+  return true;
+}
+
+void coordinator::leave_watcher(unsigned self) noexcept {
+  if (!drop_watcher(self)) return;
   // Release: end_search follows. If we are the last searcher its fence orders this store before the
   // look at the census in hand_on, as the fence of somebody else who begins to run orders that
   // one's entry there before his look at the role: one of us sees to the watcher. If we are not,
@@ -183,9 +189,7 @@ void coordinator::leave_watcher(unsigned self) noexcept {
 }
 
 bool coordinator::retire_watcher(unsigned self) noexcept {
-  if (watcher_.load(relaxed) != self + 1) return true;  // relaxed: nobody else writes our number
-  perturb(perturb_point::watcher);
-  watcher_.store(0, release);  // as in leave_watcher
+  if (!drop_watcher(self)) return true;
   // Here W(watcher) F R(run-next), there W(run-next) F R(watcher): without it a run-next might be
   // left to a watcher that has gone. The heavy one, since this comes once in each spell of quiet.
   const bool is_ordered = fence_heavy();

@@ -157,6 +157,7 @@ class coordinator {
 
   bool clear_bit(unsigned index) noexcept;
   bool wake(unsigned index) noexcept;
+  bool drop_watcher(unsigned self) noexcept;
   void wake_watcher() noexcept;
 
   unsigned schedulers_;

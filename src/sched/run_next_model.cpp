@@ -38,22 +38,26 @@ void expect_each_once(run_next& place, std::span<task> all) {
   for (const task& each : all) model::expect(each.taken.read() == 1, "each once");
 }
 
+// The owner's part beside a thief that looks twice.
+template <class Owner>
+void beside_a_thief(run_next& place, std::span<task> all, Owner owner) {
+  model::parallel(owner, [&] {
+    note(place.steal());
+    note(place.steal());
+  });
+  expect_each_once(place, all);
+}
+
 // The owner fills, takes, and fills again.
 PROTOCOL(run_next_taken_by_its_owner_beside_a_thief) {
   run_next place;
   std::array<task, 2> all;
-  model::parallel(
-      [&] {
-        put(place, all[0]);
-        note(place.swap(nullptr, false));
-        put(place, all[1]);
-        note(place.swap(nullptr, false));
-      },
-      [&] {
-        note(place.steal());
-        note(place.steal());
-      });
-  expect_each_once(place, all);
+  beside_a_thief(place, all, [&] {
+    for (task& each : all) {
+      put(place, each);
+      note(place.swap(nullptr, false));
+    }
+  });
 }
 
 // The owner puts one in the place of another, which it keeps.
@@ -61,16 +65,10 @@ PROTOCOL(run_next_swapped_beside_a_thief) {
   run_next place;
   std::array<task, 2> all;
   put(place, all[0]);
-  model::parallel(
-      [&] {
-        all[1].news.write(1);
-        note(place.swap(&all[1], false));
-      },
-      [&] {
-        note(place.steal());
-        note(place.steal());
-      });
-  expect_each_once(place, all);
+  beside_a_thief(place, all, [&] {
+    all[1].news.write(1);
+    note(place.swap(&all[1], false));
+  });
 }
 
 // What the owner does not touch is stolen.
